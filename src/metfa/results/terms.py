@@ -69,9 +69,12 @@ class Terms:
         of "below". Rates are of those called important, and of those called unimportant; family-wise errors of both
         together have the level 2 alpha. "both": all 2m tests, as once; a rate is then of all marks together, and the
         few important ones may be false far more often. None: as saved with the result, "statements" for a new one.
-    sides, sides_at : (str, str) or None, float
-        What scores above and below the threshold `sides_at` are called: of differences (0), such as ("more than the
-        rest", "less than the rest"), or of `metfa.text.SourceEffects`. None for plain scores.
+    sides : (str, str) or None
+        What scores above and below the threshold `sides_at` are called: of differences, such as ("more than the rest",
+        "less than the rest"), or of effects. None for plain scores.
+    effects_at : float or None
+        Of draws of the effects of sources (`metfa.text.SourceEffects`): the effect at which `sides` are told apart.
+        None: of scores and differences, whose `sides` are told apart at 0.
 
     Raises
     ------
@@ -87,7 +90,7 @@ class Terms:
     nothing: tuple[str | None, ...] = ()
     families: str | None = None
     sides: tuple[str, str] | None = None
-    sides_at: float = 0.0
+    effects_at: float | None = None
 
     def __post_init__(self) -> None:
         fits = isinstance(self.nothing, tuple) and all(isinstance(why, str | None) for why in self.nothing)
@@ -107,12 +110,15 @@ class Terms:
             object.__setattr__(self, "sides", as_names(self.sides, "sides"))
             if len(self.sides) != 2:
                 raise ValueError(f"`sides` must be two texts, above and below `sides_at`, got {len(self.sides)}")
-        object.__setattr__(self, "sides_at", check_number(self.sides_at, "sides_at", least=-math.inf))
+        if self.effects_at is not None:
+            object.__setattr__(self, "effects_at", check_number(self.effects_at, "effects_at", least=-math.inf))
+            if self.sides is None:
+                raise ValueError("`effects_at` needs `sides`, the names of effects above and below it")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Terms):
             return NotImplemented
-        named = ("alpha", "correction", "split", "families", "sides", "sides_at")
+        named = ("alpha", "correction", "split", "families", "sides", "effects_at")
         same = all(getattr(self, name) == getattr(other, name) for name in named)
         same = same and np.array_equal(self.unit, other.unit)
         if callable(self.threshold) or callable(other.threshold):
@@ -129,7 +135,12 @@ class Terms:
     @property
     def of_effects(self) -> bool:
         """Whether marks have a meaning of their own, as those of `metfa.text.SourceEffects`."""
-        return self.sides is not None and self.sides_at != 0
+        return self.effects_at is not None
+
+    @property
+    def sides_at(self) -> float:
+        """The threshold at which `sides` name what lies above and below."""
+        return 0.0 if self.effects_at is None else self.effects_at
 
     @property
     def at(self) -> str:
@@ -209,7 +220,7 @@ class Terms:
                 written.get("unit"),
                 families=written.get("families"),
                 sides=written.get("sides"),
-                sides_at=written.get("sides_at", 0.0),
+                effects_at=written.get("effects_at"),
             )
             check_fits(found, shape)
         except ValueError as error:
@@ -251,7 +262,7 @@ def filled(
         own.nothing if threshold is own.threshold else (),
         own.families,
         own.sides,
-        own.sides_at,
+        own.effects_at,
     )
 
 
