@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, to_host
-from metfa._base.validation import as_names, check_number, positive_int, shown
+from metfa._base.validation import as_names, check_number, keep, positive_int, shown
 from metfa.results.corrections import BOTH, UNPROVEN, check_alpha, check_correction, check_families
 from metfa.results.rules import RULES, USUAL
 from metfa.results.units import checked_unit
@@ -32,8 +31,7 @@ class Terms:
        (`stats.jenks_of_medians`; results from before it was usual keep `stats.jenks`, the paper's); alpha 0.05, no
        correction, no split.
 
-    If a `threshold` is given and no split, the split is 0. If a `split` is given alone, the threshold is that of 2 or
-    3, which must then be a rule.
+    A `threshold` that is given alone has no split. A `split` alone takes the threshold of 2 or 3, which must be a rule.
 
     Attributes
     ----------
@@ -53,9 +51,8 @@ class Terms:
         None means that nothing is given. After `metfa.Until` all tests use e-values, and holm, bh and by are refused.
     unit : float, ndarray (batch,), optional
         What counts as a whole score, in the units of the maps: 1 for probabilities. Scores that differ by less than a
-        ten-thousandth of it do not differ (`stats.contrast`). So natural breaks find no threshold where all medians
-        agree to that, and a test about the threshold 0, also one that you give, counts scores as near to 0 as
-        that for neither side.
+        ten-thousandth of it do not differ (`stats.contrast`): natural breaks find no threshold where all medians agree
+        to that, and a test about the threshold 0, also one that you give, counts scores as near to 0 for neither side.
         `AttributionSample.terms` takes the explainer's attribute `unit`, if it has one, else for each input the largest
         absolute score of the clean map or the largest absolute median of the samples, whichever is smaller.
     split : int
@@ -70,11 +67,10 @@ class Terms:
         together have the level 2 alpha. "both": all 2m tests, as once; a rate is then of all marks together, and the
         few important ones may be false far more often. None: as saved with the result, "statements" for a new one.
     sides : (str, str) or None
-        What scores above and below the threshold `sides_at` are called: of differences, such as ("more than the rest",
-        "less than the rest"), or of effects. None for plain scores.
+        What differences above and below 0 are called, such as ("more than the rest", "less than the rest"), or effects
+        above and below `effects_at`. None for plain scores.
     effects_at : float or None
-        Of draws of the effects of sources (`metfa.text.SourceEffects`): the effect at which `sides` are told apart.
-        None: of scores and differences, whose `sides` are told apart at 0.
+        Of draws of the effects of sources (`metfa.text.SourceEffects`): the effect about which `sides` speak, above 0.
 
     Raises
     ------
@@ -100,18 +96,15 @@ class Terms:
         given: Any = self.threshold
         known: Any = checked_threshold(np.where(missing, 0.0, given) if missing.any() else given)
         check_alpha(self.alpha)
-        object.__setattr__(self, "threshold", np.where(missing, np.nan, known) if missing.any() else known)
-        object.__setattr__(self, "unit", checked_unit(self.unit))
-        object.__setattr__(self, "alpha", float(self.alpha))
-        object.__setattr__(self, "correction", check_correction(self.correction))
-        object.__setattr__(self, "split", positive_int(self.split, "split", minimum=0))
-        object.__setattr__(self, "families", check_families(self.families))
+        keep(self, threshold=np.where(missing, np.nan, known) if missing.any() else known)
+        keep(self, unit=checked_unit(self.unit), alpha=float(self.alpha), families=check_families(self.families))
+        keep(self, correction=check_correction(self.correction), split=positive_int(self.split, "split", minimum=0))
         if self.sides is not None:
-            object.__setattr__(self, "sides", as_names(self.sides, "sides"))
+            keep(self, sides=as_names(self.sides, "sides"))
             if len(self.sides) != 2:
                 raise ValueError(f"`sides` must be two texts, above and below `sides_at`, got {len(self.sides)}")
         if self.effects_at is not None:
-            object.__setattr__(self, "effects_at", check_number(self.effects_at, "effects_at", least=-math.inf))
+            check_number(self.effects_at, "effects_at", above=0)
             if self.sides is None:
                 raise ValueError("`effects_at` needs `sides`, the names of effects above and below it")
 
@@ -253,16 +246,13 @@ def filled(
                 f"`split` is for choosing a threshold, and that of these attributions is {usual:.4g}, a number that "
                 f"needs no samples, got `split`={split}: leave it out, or give a rule as `threshold`"
             )
-    return Terms(
-        threshold,
-        own.alpha if alpha is None else alpha,
-        own.correction if correction is None else correction,
-        0 if split is None else split,
-        own.unit,
-        own.nothing if threshold is own.threshold else (),
-        own.families,
-        own.sides,
-        own.effects_at,
+    return replace(
+        own,
+        threshold=threshold,
+        alpha=own.alpha if alpha is None else alpha,
+        correction=own.correction if correction is None else correction,
+        split=0 if split is None else split,
+        nothing=own.nothing if threshold is own.threshold else (),
     )
 
 
