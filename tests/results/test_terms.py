@@ -291,3 +291,15 @@ def test_every_text_says_that_bh_is_unproven_about_a_threshold_from_the_same_sam
     for unproven in (True, False):
         said = promise(Terms(correction="bh"), 10, expected=None, unproven=unproven, kinds={1: "a", -1: "b"})
         assert ("(unproven with a threshold from the same samples)" in said) == unproven
+
+
+def test_effects_need_names_and_no_other_threshold_makes_them():
+    with pytest.raises(ValueError, match="`effects_at` needs `sides`"):
+        Terms(0.5, effects_at=0.5)
+    named = Terms(0.5, sides=("more", "less"))
+    assert not named.of_effects
+    assert named.of_differences
+    effects = Terms(0.5, sides=("more", "less"), effects_at=0.5)
+    assert effects.of_effects
+    assert not effects.of_differences
+    assert Terms.read(effects.written(), (4, 1, 3)) == effects != named

@@ -53,7 +53,7 @@ class Decided(Derived):
             own = replace(usual, alpha=stopping.alpha, correction=stopping.correction)  # its threshold is the regions'
         if self.any_time and own.correction not in ANY_TIME:
             own = replace(own, correction="bonferroni")  # a default that bounds the same errors at any time
-        own = replace(own, unit=self.unit, sides=usual.sides, sides_at=usual.sides_at, families=self.families)
+        own = replace(own, unit=self.unit, sides=usual.sides, effects_at=usual.effects_at, families=self.families)
         found = filled(own, usual.threshold, threshold, alpha=alpha, correction=correction, split=split)
         check_correction(found.correction, any_time=self.any_time)
         check_fits(found, self.values.shape)

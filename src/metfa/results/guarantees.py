@@ -59,7 +59,7 @@ class Guarantee:
         Threshold of each input, nan where a rule found none; None where the features have thresholds of their own.
     nothing : tuple of (str or None)
         Why no feature of an input stands out, as in `Decision`; its bounds are 0.
-    sides, sides_at
+    sides, effects_at
         As for `Terms`.
     noun, sample_noun : str
         Words for a feature and for a sample.
@@ -106,7 +106,7 @@ class Guarantee:
     sides: tuple[str, str] | None = None
     noun: str = "feature"
     sample_noun: str = "sample"
-    sides_at: float = 0.0
+    effects_at: float | None = None
 
     def __str__(self) -> str:
         return "\n".join([*map(self._of_input, range(len(self.size))), self._level()])
@@ -117,14 +117,14 @@ class Guarantee:
         where = f"input {row} of {len(self.size)}: " if len(self.size) > 1 else ""
         if why is not None:
             return f"{where}no {self.noun} stands out: {why}. Nothing is guaranteed"
-        kinds = kinds_at(at, self.sides, self.sides_at)
+        kinds = kinds_at(at, self.sides, self.effects_at or 0.0)
         parts = [
             f"at least {int(count[row]):,}{f' ({percent(count[row] / size, 1)})' if size else ''} {kinds[mark]}"
             for mark, count in ((1, self.important), (-1, self.unimportant))
         ]
         compared = f"thresholds of each {self.noun}" if at is None else f"the threshold {at:.4g}"
         over = "under the noise" if self.sample_noun == "sample" else f"over the {self.sample_noun}s"
-        by = f"medians {over}" if self.sides is None or not self.sides_at else "contributions"  # as `Terms.of_effects`
+        by = f"medians {over}" if self.effects_at is None else "contributions"
         return f"{where}of {counted(size, self.noun)}, {' and '.join(parts)}, by {by} and {compared}"
 
     def _level(self) -> str:
@@ -183,7 +183,7 @@ def guarantee(sample: AttributionSample, region: Any, terms: Terms, dependence: 
         sides=terms.sides,
         noun=sample.noun,
         sample_noun=sample.sample_noun,
-        sides_at=terms.sides_at,
+        effects_at=terms.effects_at,
     )
 
 

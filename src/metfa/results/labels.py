@@ -44,11 +44,13 @@ def joined_codes(sample: Samples, other: Samples) -> tuple[Any, Any]:
         return other.inputs, ours
     inputs, columns = np.array(other.inputs), []
     for place, (own, more) in enumerate(zip(ours, theirs, strict=True)):
-        labels = [*own["labels"], *(label for label in more["labels"] if label not in own["labels"])]
+        kept = set(own["labels"])
+        labels = [*own["labels"], *(label for label in more["labels"] if label not in kept)]
+        codes_of = {label: code for code, label in enumerate(labels)}
         columns.append({**own, "labels": labels})
         if more["labels"]:
             codes, known = inputs[..., place], ~np.isnan(inputs[..., place])
-            codes[known] = np.array([labels.index(label) for label in more["labels"]])[codes[known].astype(np.int64)]
+            codes[known] = np.array([codes_of[label] for label in more["labels"]])[codes[known].astype(np.int64)]
     return inputs, columns
 
 

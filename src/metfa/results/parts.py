@@ -115,7 +115,7 @@ def _rows(inputs: Any, rows: slice | list[int]) -> Any:
 
 
 def check_plain(sample: Samples, what: str) -> None:
-    """Raise if the marks have a meaning of their own (`Terms.sides_at`), which no sum or difference of scores has."""
+    """Raise if the marks have a meaning of their own (`Terms.effects_at`), which no sum or difference of scores has."""
     terms = sample.default_terms
     if terms is not None and terms.sides is not None and terms.of_effects:
         raise ValueError(

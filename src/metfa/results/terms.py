@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, to_host
-from metfa._base.validation import as_names, check_number, positive_int, shown
+from metfa._base.validation import as_names, check_number, keep, positive_int, shown
 from metfa.results.corrections import BOTH, UNPROVEN, check_alpha, check_correction, check_families
 from metfa.results.rules import RULES, USUAL
 from metfa.results.units import checked_unit
@@ -32,8 +31,7 @@ class Terms:
        (`stats.jenks_of_medians`; results from before it was usual keep `stats.jenks`, the paper's); alpha 0.05, no
        correction, no split.
 
-    If a `threshold` is given and no split, the split is 0. If a `split` is given alone, the threshold is that of 2 or
-    3, which must then be a rule.
+    A `threshold` that is given alone has no split. A `split` alone takes the threshold of 2 or 3, which must be a rule.
 
     Attributes
     ----------
@@ -53,9 +51,8 @@ class Terms:
         None means that nothing is given. After `metfa.Until` all tests use e-values, and holm, bh and by are refused.
     unit : float, ndarray (batch,), optional
         What counts as a whole score, in the units of the maps: 1 for probabilities. Scores that differ by less than a
-        ten-thousandth of it do not differ (`stats.contrast`). So natural breaks find no threshold where all medians
-        agree to that, and a test about the threshold 0, also one that you give, counts scores as near to 0 as
-        that for neither side.
+        ten-thousandth of it do not differ (`stats.contrast`): natural breaks find no threshold where all medians agree
+        to that, and a test about the threshold 0, also one that you give, counts scores as near to 0 for neither side.
         `AttributionSample.terms` takes the explainer's attribute `unit`, if it has one, else for each input the largest
         absolute score of the clean map or the largest absolute median of the samples, whichever is smaller.
     split : int
@@ -69,9 +66,11 @@ class Terms:
         of "below". Rates are of those called important, and of those called unimportant; family-wise errors of both
         together have the level 2 alpha. "both": all 2m tests, as once; a rate is then of all marks together, and the
         few important ones may be false far more often. None: as saved with the result, "statements" for a new one.
-    sides, sides_at : (str, str) or None, float
-        What scores above and below the threshold `sides_at` are called: of differences (0), such as ("more than the
-        rest", "less than the rest"), or of `metfa.text.SourceEffects`. None for plain scores.
+    sides : (str, str) or None
+        What differences above and below 0 are called, such as ("more than the rest", "less than the rest"), or effects
+        above and below `effects_at`. None for plain scores.
+    effects_at : float or None
+        Of draws of the effects of sources (`metfa.text.SourceEffects`): the effect about which `sides` speak, above 0.
 
     Raises
     ------
@@ -87,7 +86,7 @@ class Terms:
     nothing: tuple[str | None, ...] = ()
     families: str | None = None
     sides: tuple[str, str] | None = None
-    sides_at: float = 0.0
+    effects_at: float | None = None
 
     def __post_init__(self) -> None:
         fits = isinstance(self.nothing, tuple) and all(isinstance(why, str | None) for why in self.nothing)
@@ -97,22 +96,22 @@ class Terms:
         given: Any = self.threshold
         known: Any = checked_threshold(np.where(missing, 0.0, given) if missing.any() else given)
         check_alpha(self.alpha)
-        object.__setattr__(self, "threshold", np.where(missing, np.nan, known) if missing.any() else known)
-        object.__setattr__(self, "unit", checked_unit(self.unit))
-        object.__setattr__(self, "alpha", float(self.alpha))
-        object.__setattr__(self, "correction", check_correction(self.correction))
-        object.__setattr__(self, "split", positive_int(self.split, "split", minimum=0))
-        object.__setattr__(self, "families", check_families(self.families))
+        keep(self, threshold=np.where(missing, np.nan, known) if missing.any() else known)
+        keep(self, unit=checked_unit(self.unit), alpha=float(self.alpha), families=check_families(self.families))
+        keep(self, correction=check_correction(self.correction), split=positive_int(self.split, "split", minimum=0))
         if self.sides is not None:
-            object.__setattr__(self, "sides", as_names(self.sides, "sides"))
+            keep(self, sides=as_names(self.sides, "sides"))
             if len(self.sides) != 2:
                 raise ValueError(f"`sides` must be two texts, above and below `sides_at`, got {len(self.sides)}")
-        object.__setattr__(self, "sides_at", check_number(self.sides_at, "sides_at", least=-math.inf))
+        if self.effects_at is not None:
+            check_number(self.effects_at, "effects_at", above=0)
+            if self.sides is None:
+                raise ValueError("`effects_at` needs `sides`, the names of effects above and below it")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Terms):
             return NotImplemented
-        named = ("alpha", "correction", "split", "families", "sides", "sides_at")
+        named = ("alpha", "correction", "split", "families", "sides", "effects_at")
         same = all(getattr(self, name) == getattr(other, name) for name in named)
         same = same and np.array_equal(self.unit, other.unit)
         if callable(self.threshold) or callable(other.threshold):
@@ -129,7 +128,12 @@ class Terms:
     @property
     def of_effects(self) -> bool:
         """Whether marks have a meaning of their own, as those of `metfa.text.SourceEffects`."""
-        return self.sides is not None and self.sides_at != 0
+        return self.effects_at is not None
+
+    @property
+    def sides_at(self) -> float:
+        """The threshold at which `sides` name what lies above and below."""
+        return 0.0 if self.effects_at is None else self.effects_at
 
     @property
     def at(self) -> str:
@@ -209,7 +213,7 @@ class Terms:
                 written.get("unit"),
                 families=written.get("families"),
                 sides=written.get("sides"),
-                sides_at=written.get("sides_at", 0.0),
+                effects_at=written.get("effects_at"),
             )
             check_fits(found, shape)
         except ValueError as error:
@@ -242,16 +246,13 @@ def filled(
                 f"`split` is for choosing a threshold, and that of these attributions is {usual:.4g}, a number that "
                 f"needs no samples, got `split`={split}: leave it out, or give a rule as `threshold`"
             )
-    return Terms(
-        threshold,
-        own.alpha if alpha is None else alpha,
-        own.correction if correction is None else correction,
-        0 if split is None else split,
-        own.unit,
-        own.nothing if threshold is own.threshold else (),
-        own.families,
-        own.sides,
-        own.sides_at,
+    return replace(
+        own,
+        threshold=threshold,
+        alpha=own.alpha if alpha is None else alpha,
+        correction=own.correction if correction is None else correction,
+        split=0 if split is None else split,
+        nothing=own.nothing if threshold is own.threshold else (),
     )
 
 

@@ -149,7 +149,7 @@ class SourceEffects:
         delta = float(self.delta or 0)
         at = f"{delta:.3g}"
         sides = (f"adds more than {at} in some context", f"adds less than {at} in some context")
-        return Terms(delta, correction="holm", families=STATEMENTS, sides=sides, sides_at=delta)
+        return Terms(delta, correction="holm", families=STATEMENTS, sides=sides, effects_at=delta)
 
     @property
     def notes(self) -> dict[str, str]:
