@@ -165,6 +165,19 @@ class TestFromTable:
         assert ((moved != rows).sum(axis=1) <= 1).all()
         assert (moved != rows).any(axis=1).mean() > 0.9
 
+    def test_rows_that_are_equally_far_are_drawn_alike(self):
+        town = np.repeat(["Ulm", "Bonn"], 300)
+        table = pd.DataFrame({"town": town, "ill": np.arange(600) % 300 < np.where(town == "Ulm", 60, 180)})
+        rows = table.iloc[np.repeat([100, 590], 500)]  # both not ill
+        moved = noisy_rows(from_table(table, 1e-9), rows)  # one of two columns each time
+        of_town = ((moved["town"] == rows["town"].to_numpy()) & moved["ill"].to_numpy()).to_numpy().reshape(2, -1)
+        np.testing.assert_allclose(of_town.mean(axis=1), [0.5 * 0.2, 0.5 * 0.6], atol=0.06)
+
+    def test_a_share_of_one_draws_from_the_whole_table(self):
+        table = np.arange(200.0).reshape(-1, 2)
+        noise, rng = from_table(table, 1.0), np.random.default_rng(0)
+        assert len({noise(table[0], rng)[0] for _ in range(500)}) > 90
+
     def test_arrays(self):
         rows = np.stack([INCOME, DEBT], axis=1)
         noise = from_table(rows, 0.5, derived={1: lambda row: row[1]})

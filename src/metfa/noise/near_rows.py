@@ -14,6 +14,8 @@ from metfa.noise.table_rows import Table, TableNoise, groups_of
 __all__ = ["from_table"]
 
 MOST_ROWS = 2000  # of the table that are kept: to look through them takes about 50 microseconds
+CORNER = 0.5**0.5  # so that two of them are 1 apart
+SAME = 1e-9  # of squared distances in standard deviations, which differ by less through rounding alone
 
 
 def from_table(
@@ -32,8 +34,8 @@ def from_table(
     Each column is chosen with probability `share`, and if none is, then one of them. So with few columns each is drawn
     more often: with the probability ``share + (1 - share)**k / k`` of k columns, .30 for four and `share` .2. The
     values of the chosen columns are those of one row of the table: one of the `neighbours` rows that are nearest in the
-    columns that were not chosen. So a noisy row has values that occur, in combinations that are likely: this is a draw
-    from the law of the chosen columns, given the others.
+    columns that were not chosen, by chance among rows that are equally far. So a noisy row has values that occur, in
+    combinations that are likely: this is a draw from the law of the chosen columns, given the others.
 
     Parameters
     ----------
@@ -71,7 +73,7 @@ def from_table(
     Notes
     -----
     Distances are Euclidean: columns of numbers count in units of their standard deviation, two different categories as
-    one such unit, and so does a value that is missing in one row alone.
+    one such unit. What is missing counts as the mean, and as one unit apart from what is not.
 
     This law was chosen by measurement. A random forest that tells noisy rows from other rows of the same table (see
     `likeness`) is at .50 where it cannot, and independent noise of each column is found at once.
@@ -132,11 +134,12 @@ class NearRows(TableNoise):
             chosen[rng.integers(len(chosen))] = True
         places = np.concatenate([group for group, one in zip(self._groups, chosen, strict=True) if one])
         weights = self._space.weights(places)
-        point = self._space.points(row[None])[0]
+        point = self._space.points(row)
         distances = self._products @ np.concatenate([weights, weights * point])  # less what is the same for all
-        n = min(self.neighbours, len(distances))
-        near = np.argpartition(distances, n - 1)[:n]
-        found, drawn = row.copy(), self._rows[near[rng.integers(n)], places]
+        rank = rng.integers(min(self.neighbours, len(distances)))
+        distance = np.partition(distances, rank)[rank]
+        alike = np.flatnonzero(np.abs(distances - distance) <= SAME * (1 + abs(distance)))
+        found, drawn = row.copy(), self._rows[alike[rng.integers(len(alike))], places]
         found[places] = np.where(np.isnan(drawn), found[places], drawn)
         return found
 
@@ -156,9 +159,9 @@ class _Space:
         self._numbers = np.array([place for place in places if not category[place]], np.int64)
         known = ~np.isnan(rows)
         counts = np.maximum(known.sum(axis=0), 1)
-        self._centre = np.where(known, rows, 0).sum(axis=0) / counts
-        spread = np.sqrt((np.where(known, rows - self._centre, 0) ** 2).sum(axis=0) / counts)
-        self._scale = np.where(spread > 0, spread, 1.0)
+        centre = np.where(known, rows, 0).sum(axis=0) / counts
+        spread = np.sqrt((np.where(known, rows - centre, 0) ** 2).sum(axis=0) / counts)
+        self._centre, self._scale = centre[self._numbers], np.where(spread > 0, spread, 1.0)[self._numbers]
         corners = [
             (place, code) for place in places if category[place] for code in np.unique(rows[known[:, place], place])
         ]
@@ -169,11 +172,12 @@ class _Space:
         self._n_places = rows.shape[1]
 
     def points(self, rows: np.ndarray) -> np.ndarray:
-        """Points (rows, coordinates)."""
-        numbers = (rows[:, self._numbers] - self._centre[self._numbers]) / self._scale[self._numbers]
-        corners = (rows[:, self._corner_places] == self._corner_codes) * np.sqrt(0.5)
-        gaps = np.isnan(rows[:, self._gaps]).astype(np.float64)
-        return np.concatenate([np.where(np.isnan(numbers), 0.0, numbers), corners, gaps], axis=1)
+        """Points (..., coordinates) of one row or of several."""
+        numbers = (rows.take(self._numbers, axis=-1) - self._centre) / self._scale
+        numbers[np.isnan(numbers)] = 0.0
+        corners = (rows.take(self._corner_places, axis=-1) == self._corner_codes) * CORNER
+        gaps = np.isnan(rows.take(self._gaps, axis=-1))
+        return np.concatenate([numbers, corners, gaps], axis=-1)
 
     def weights(self, without: np.ndarray) -> np.ndarray:
         """1 for each coordinate but those of some columns."""
