@@ -2,6 +2,7 @@
 
 import copy
 import math
+import re
 
 import numpy as np
 import pytest
@@ -470,10 +471,33 @@ class TestUnfit:
         assert RISE(squeezing, n_masks=5, rng=0)(volumes[:, None], 0)[0].shape == (2, 2, 12, 16)
 
     def test_channels_last(self):
-        with pytest.raises(ValueError, match=r"seem to have their 3 channels last: write `inputs.movedim\(-1, 1\)`"):
-            Gradient(FLAT[1][0])(SERIES.movedim(1, -1), 0)
+        with pytest.raises(ValueError, match=r"seem to have their 5 channels last: write `inputs.movedim\(-1, 1\)`"):
+            Gradient(network(1, 5))(inputs(2, 24, 5), 0)
         with pytest.raises(ValueError, match=r"look like volumes \(batch, depth, height, width, channels\)"):
             RISE(lambda x: x)(torch.rand(1, 8, 9, 10, 3), 0)
+
+    @pytest.mark.parametrize("n_channels", [1, 6])
+    def test_series_of_a_recurrent_network(self, n_channels):
+        """They would be read as `length` channels of a few steps; one channel is known by its size, six by the layer."""
+
+        class Recurrent(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer, self.head = nn.GRU(n_channels, 4, batch_first=True), nn.Linear(4, 3)
+
+            def forward(self, x):
+                return self.head(self.layer(x)[0][:, -1])
+
+        net, series = seeded(Recurrent), inputs(2, 24, n_channels)
+        explainers = RISE(net, n_masks=5, rng=0), Gradient(net, scale=False)
+        for explainer in explainers:
+            with pytest.raises(ValueError, match=r"look like series \(batch, length, channels\)") as error:
+                explainer(series, 0)
+        _, first, function, _, axis = re.findall("`([^`]*)`", str(error.value))
+        rows, asked = eval(first, {"inputs": series}), eval(function, {"model": net})
+        assert RISE(asked, n_masks=5, rng=0)(rows, 0)[0].shape == (2, 24)
+        by_axis, _ = Gradient(net, scale=False, **eval(f"dict({axis})"))(series, 0)
+        torch.testing.assert_close(by_axis, Gradient(asked, scale=False)(rows, 0)[0])
 
     def test_without_a_batch_axis(self):
         for explainer in (RISE(FLAT[2][0]), CAM(FLAT[2][0]), Gradient(FLAT[2][0])):

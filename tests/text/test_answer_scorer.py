@@ -93,6 +93,12 @@ def test_spans_are_parts_of_the_same_tokens(model, tokenizer):
     np.testing.assert_allclose(scorer(ROWS), np.stack([whole[:, :5].sum(1), whole[:, 5:].sum(1)], 1), rtol=1e-5)
     ranges = AnswerScorer(model, tokenizer, answers=answer, score="mean", spans=[(4, 7), (8, 15)], **SETTINGS)
     np.testing.assert_allclose(ranges(ROWS), np.stack([whole[:, 1], whole[:, 2:4].mean(1)], 1), rtol=1e-5)
+    ended = {"answers": answer, "score": "logprob", "eos": True, **SETTINGS}
+    in_any_order = AnswerScorer(model, tokenizer, spans=[(18, 34), (0, 3)], **ended)
+    with_end = np.array([by_hand(model, kept, f"{answer} <eos>") for kept in ROWS])
+    np.testing.assert_allclose(in_any_order(ROWS), np.stack([with_end[:, 5:].sum(1), whole[:, 0]], 1), rtol=1e-5)
+    with pytest.raises(ValueError, match="none of the `spans` ends where the answer does"):
+        AnswerScorer(model, tokenizer, spans=[(0, 3)], **ended)
     assert ranges.delta is None  # log 2 / T differs
     assert scorer.delta == math.log(2)
 

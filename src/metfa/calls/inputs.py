@@ -72,7 +72,7 @@ def check_spatial(inputs: Any, model: Any = None) -> None:
             "one channel write `inputs[:, None]`; if the model adds that axis itself, also "
             "`torch.nn.Sequential(torch.nn.Flatten(1, 2), model)`, which takes it away again"
         )
-    check_channels_first(inputs)
+    check_channels_first(inputs, model)
     check_values(inputs)
 
 
@@ -105,24 +105,44 @@ def convolved_axes(model: Any) -> set[int]:
     return {n for n, kind in kinds if any(isinstance(module, kind) for module in modules)}
 
 
-def check_channels_first(inputs: Any) -> None:
-    """Raise if a batch of images is (batch, height, width, colours), or volumes alike: channels would be misread."""
+def check_channels_first(inputs: Any, model: Any = None) -> None:
+    """Raise if a batch has its channels last, such as (batch, height, width, colours): they would be misread.
+
+    The channels of series may be of any number; those that a `model` with recurrent layers reads last are known.
+    """
     shape = tuple(inputs.shape)
-    if len(shape) in (4, 5) and shape[-1] in COLOURS and min(shape[1:-1]) >= SMALLEST_SIDE:
+    few_last = 3 <= len(shape) <= 2 + MOST_AXES and shape[-1] in COLOURS and min(shape[1:-1]) >= SMALLEST_SIDE
+    if few_last or (len(shape) == 3 and _recurrent_channels(model) == shape[2] != shape[1]):
         raise ValueError(channels_last_message(shape))
 
 
+def _recurrent_channels(model: Any) -> int | None:
+    """Channels that the first recurrent layer of a torch module reads from the last axis; None without one."""
+    torch = loaded_torch()
+    if torch is None or not isinstance(model, torch.nn.Module) or convolved_axes(model):
+        return None
+    first = next((module for module in model.modules() if isinstance(module, torch.nn.RNNBase)), None)
+    return first.input_size if first is not None and first.batch_first else None
+
+
 def channels_last_message(shape: tuple[int, ...]) -> str:
-    """What to say of a batch of images or volumes with channels last."""
-    kind, axes, first, last = (
-        ("images", "height, width", "0, 3, 1, 2", "0, 2, 3, 1")
-        if len(shape) == 4
-        else ("volumes", "depth, height, width", "0, 4, 1, 2, 3", "0, 2, 3, 4, 1")
-    )
+    """What to say of a batch of series, images or volumes with channels last."""
+    n_axes = len(shape) - 2
+    kind, _, axes = SHAPES[n_axes].removesuffix(")").partition(" (batch, channels, ")
+    if n_axes == 1:
+        how = (
+            "`inputs.swapaxes(1, 2)`; for a model that takes channels last give `lambda series: "
+            "model(series.swapaxes(1, 2))`; explainers with a `channel_axis` also take `channel_axis=2`"
+        )
+    else:
+        first, last = (0, n_axes + 1, *range(1, n_axes + 1)), (0, *range(2, n_axes + 2), 1)
+        how = (
+            f"`inputs.permute{first}` (torch) or `inputs.transpose{first}` (NumPy); for a function that takes channels "
+            f"last give `lambda {kind}: model({kind}.transpose{last})`"
+        )
     return (
-        f"`inputs` of shape {shape} look like {kind} (batch, {axes}, channels), but the channels must come "
-        f"first, (batch, channels, {axes}): write `inputs.permute({first})` (torch) or `inputs.transpose({first})` "
-        f"(NumPy); for a function that takes channels last give `lambda {kind}: model({kind}.transpose({last}))`"
+        f"`inputs` of shape {shape} look like {kind} (batch, {axes}, channels), but the channels must come first, "
+        f"(batch, channels, {axes}): write {how}"
     )
 
 

@@ -70,6 +70,6 @@ class Gradient:
         scores : torch.Tensor, (batch, classes)
             The model's scores, detached.
         """
-        check_differentiable(inputs, self.channel_axis, "a gradient")
+        check_differentiable(inputs, self.channel_axis, "a gradient", self.model)
         gradient, scores = self.called.gradient(inputs, target)
         return finished(reduce_channels(gradient, self.channel_axis), scale=self.scale), scores

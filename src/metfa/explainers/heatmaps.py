@@ -43,8 +43,8 @@ def require_channels(array: Any, channel_axis: int | None, name: str) -> None:
         )
 
 
-def check_differentiable(inputs: Any, channel_axis: int | None, what: str) -> None:
-    """Raise unless `inputs` is a floating-point tensor with channels on that axis."""
+def check_differentiable(inputs: Any, channel_axis: int | None, what: str, model: Any) -> None:
+    """Raise unless `inputs` is a floating-point tensor with channels on that axis, where the `model` has them."""
     if isinstance(inputs, tuple | Mapping):
         raise TypeError(
             f"`inputs` must be one torch.Tensor here, got a {type(inputs).__name__} of {len(inputs)}: for a model of "
@@ -56,7 +56,7 @@ def check_differentiable(inputs: Any, channel_axis: int | None, what: str) -> No
         raise TypeError(f"`inputs` must be floating point to have {what}, got {inputs.dtype}")
     require_channels(inputs, channel_axis, "inputs")
     if channel_axis == 1:
-        check_channels_first(inputs)
+        check_channels_first(inputs, model)
     check_values(inputs)
 
 

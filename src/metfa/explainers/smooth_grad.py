@@ -95,7 +95,7 @@ class SmoothGrad:
         scores : torch.Tensor, (batch, classes)
             The model's scores of the inputs themselves, detached.
         """
-        check_differentiable(inputs, self.channel_axis, "a gradient")
+        check_differentiable(inputs, self.channel_axis, "a gradient", self.model)
         generators = row_generators(inputs, rngs, self.rng)
         with torch.no_grad(), weights_frozen(self.model):
             scores = self.called(inputs.clone())  # a model may work in place on what it gets

@@ -52,7 +52,7 @@ class AnswerScorer:
         Parts of one answer that are scored apart, given all before them, as if each were an answer: its sentences, or
         ranges of characters. Needs a fast tokeniser.
     eos : bool
-        Whether the end of the answer counts: the end token is added to each answer.
+        Whether the end of the answer counts: the end token is added to each answer, and to the spans that end there.
     batch_size : int
         Prompts in one pass. It changes speed and memory only.
 
@@ -199,7 +199,10 @@ class AnswerScorer:
             end = self.tokenizer.eos_token_id
             if end is None:
                 raise ValueError("`eos` is True, and `tokenizer` has no end token: leave it out")
-            ids, pieces = [*ids, end], [*pieces[:-1], (pieces[-1][0], len(ids) + 1)]
+            n = len(ids)
+            if all(stop < n for _, stop in pieces):
+                raise ValueError("`eos` is True, and none of the `spans` ends where the answer does: leave it out")
+            ids, pieces = [*ids, end], [(start, stop + (stop == n)) for start, stop in pieces]
         return ids, pieces
 
     def _prompt(self, kept: Sequence[str]) -> list[int]:
