@@ -84,6 +84,27 @@ class TestEachOnce:
 
         assert self.shown_of(code) == ["a", "a", "b"]
 
+    def test_calls_of_several_threads_end_in_any_order(self):
+        def code():
+            first, second = each_once(), each_once()
+            first.__enter__()
+            second.__enter__()
+            first.__exit__(None, None, None)
+            for _ in range(2):
+                self.foreign(1)
+            second.__exit__(None, None, None)
+            for _ in range(2):
+                self.foreign(1)
+
+        def again():
+            with warnings.catch_warnings():
+                warnings.simplefilter("always")
+                code()
+
+        before = warnings.showwarning
+        assert len(self.shown_of(again)) == 3
+        assert warnings.showwarning is before
+
     def test_filters_hold_and_what_was_there_is_put_back(self):
         before = warnings.showwarning
         with each_once(), warnings.catch_warnings():

@@ -19,6 +19,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import metfa
+from metfa._base.own_files import foreign_in
 from metfa.cli import app, demo, folders, run, views
 
 METFA = Path(sys.executable).with_name("metfa")
@@ -55,6 +56,7 @@ def test_one_picture(explain, picture, tmp_path):
     assert done.code == 0
     folder = tmp_path / "out"
     assert sorted(path.name for path in folder.iterdir()) == FILES
+    assert foreign_in(folder) is None
     report = (folder / "report.txt").read_text()
     assert done.out == f"{report}\nfigure: out/figure.png\nfigure: out/maps.png\npage: out/report.html\n"
     image = np.asarray(Image.open(folder / "figure.png").convert("RGB"))
@@ -243,6 +245,7 @@ def test_a_certificate(explain, picture, tmp_path):
     radius = metfa.load(tmp_path / "out" / "sample").certified_radius(0.3)
     assert float(share) == pytest.approx(100 * (radius > 0).mean(), abs=0.01)
     assert np.asarray(Image.open(tmp_path / "out" / "certified.png").convert("RGB")).std() > 20
+    assert foreign_in(tmp_path / "out") is None
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import torch
 from PIL import Image
 
 from metfa import attacks
+from metfa._base.own_files import foreign_in
 
 pytestmark = pytest.mark.filterwarnings("ignore::metfa.WeakAttackWarning")  # attacks here are short on purpose
 
@@ -35,6 +36,7 @@ def test_a_folder_of_what_came_of_it(attack, tmp_path):
     assert done.code == 0
     folder = tmp_path / "metfa-attack"
     assert sorted(path.name for path in folder.iterdir()) == ["adversarial.png", "attack", "figure.png", "report.txt"]
+    assert foreign_in(folder) is None
     result = attacks.load_attack(folder / "attack")
     assert done.out.startswith((folder / "report.txt").read_text())
     assert result.knows == "nothing"

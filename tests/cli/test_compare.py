@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 import metfa
+from metfa._base.own_files import foreign_in
 from metfa.results.differences import difference_of
 
 SIDE, N = 12, 24
@@ -164,6 +165,7 @@ def test_several_pairs_have_folders_of_their_own(metfa_command, copied):
     assert done.code == 0
     names = sorted(path.name for path in (copied / "found").iterdir())
     assert names == ["changes.json", "p00", "p13", "report.html", "report.txt"]
+    assert foreign_in(copied / "found") is None
     assert [path.name for path in (copied / "found/p13").iterdir()] == ["figure.png"]
     assert (copied / "found/report.txt").read_text().count("\ninput:") == 2
 

@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 import metfa
+from metfa._base.own_files import foreign_in
 from metfa.cli import scenes
 from metfa.models import WholePicture
 from metfa.segmentation import ContextExplanation, load_context
@@ -213,6 +214,7 @@ def test_regions_around_the_object(explain_segmentation, metfa_command, scene, t
     line = next(line for line in done.out.splitlines() if line.startswith("regions:"))
     assert "of 16 regions (" in line
     assert "of the surroundings) get" in line
+    assert foreign_in(tmp_path / "out") is None
     explanation = load_context(tmp_path / "out")
     asked = metfa.regions.grid((32, 40), 4, against="rest")
     marks = explanation.over(asked).significance_map(correction="holm")[0]

@@ -11,6 +11,7 @@ import pytest
 
 import metfa
 from metfa import text
+from metfa._base.own_files import foreign_in
 
 TEXT = "a dull, lifeless film with one good joke"
 
@@ -45,6 +46,7 @@ def test_a_folder_holds_page_report_and_samples(explain_text, metfa_command, tmp
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         *("words.html", "report.html", "report.txt", "about.json", "sample")
     }
+    assert foreign_in(tmp_path / "out") is None
     sample = metfa.load(tmp_path / "out/sample")
     assert sample.inputs == [TEXT]
     assert sample.words == ("a", "dull", "lifeless", "film", "with", "one", "good", "joke")

@@ -5,11 +5,13 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-__all__ = ["TEMPORARY", "foreign_in"]
+from metfa._base.temporary import is_temporary
 
-TEMPORARY = ".metfa-"  # begins the names of what is being written
+__all__ = ["foreign_in"]
+
 WRITTEN = (  # names of all files that this library writes into a folder of its own
-    *("manifest.json", "run.json", "learned.json", "inputs.json", "context.json", "attack.json", "about.json"),
+    *("manifest.json", "run.json", "done.bin", ".lock", "learned.json", "inputs.json", "context.json", "attack.json"),
+    *("about.json",),
     *("changes.json", "failures.json", "rows.csv", "tables.md", "tables.tex", "table-[0-9]*.csv"),
     *("differences.md", "differences.tex", "difference-[0-9]*.csv"),
     *("report.txt", "report.html", "words.html", "figure.png", "figure-[0-9]*.png", "maps.png", "maps-[0-9]*.png"),
@@ -25,7 +27,7 @@ def foreign_in(folder: Path) -> Path | None:
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not (path.is_dir() or path.is_file()):
             return path
-        if any(part.startswith(TEMPORARY) for part in path.relative_to(folder).parts):
+        if any(map(is_temporary, path.relative_to(folder).parts)):
             continue
         if path.is_file() and not any(fnmatchcase(path.name, name) for name in WRITTEN):
             return path

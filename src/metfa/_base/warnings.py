@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -121,18 +121,28 @@ def each_once() -> Iterator[None]:
     Python itself forgets what it has shown whenever a library changes its filters, so that a model or an explainer
     that warns would do so for each noisy copy. Filters hold as ever: what is an error stays one.
     """
-    seen: set[tuple[Any, ...]] = set()
-    before = warnings.showwarning
-
-    def show(message: Any, category: Any, filename: str, lineno: int, *rest: Any) -> None:
-        one = (category, filename, lineno, NUMBERS.sub("#", str(message)))
-        if one not in seen:
-            seen.add(one)
-            before(message, category, filename, lineno, *rest)
-
+    show = _Once(warnings.showwarning)
     warnings.showwarning = show
     try:
         yield
     finally:
-        if warnings.showwarning is show:
-            warnings.showwarning = before
+        show.ended = True
+        while isinstance(top := warnings.showwarning, _Once) and top.ended:
+            warnings.showwarning = top.before
+
+
+class _Once:
+    """Shows a warning unless it has shown an equal one; all of them once its call has ended.
+
+    Calls in several threads may end in any order, so that one may have ended while that of another stands before it.
+    """
+
+    def __init__(self, before: Callable[..., None]) -> None:
+        self.before, self.ended = before, False
+        self._seen: set[tuple[Any, ...]] = set()
+
+    def __call__(self, message: Any, category: Any, filename: str, lineno: int, *rest: Any) -> None:
+        one = (category, filename, lineno, NUMBERS.sub("#", str(message)))
+        if self.ended or one not in self._seen:
+            self._seen.add(one)
+            self.before(message, category, filename, lineno, *rest)

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from metfa._base.locks import locked
-from metfa._base.own_files import TEMPORARY, foreign_in
+from metfa._base.own_files import foreign_in
+from metfa._base.temporary import is_temporary, new_name
 from metfa._base.validation import as_path
 
 __all__ = [
     "changed_file",
     "check_replaceable",
     "folder_below",
-    "is_temporary",
     "kept_after",
     "new_file",
     "new_folder",
@@ -98,9 +98,13 @@ def new_folder(path: str | Path, *, replaces: str | None = None) -> Iterator[Pat
             yield temporary
             check_replaceable(target, replaces)
             if target.exists():
-                earlier = target.rename(_unused(target.parent))
-                temporary.rename(target)
-                shutil.rmtree(earlier)
+                earlier = target.rename(new_name(target.parent))
+                try:
+                    temporary.rename(target)
+                except BaseException:
+                    earlier.rename(target)
+                    raise
+                shutil.rmtree(earlier, ignore_errors=True)  # what stays is swept later
             else:
                 temporary.rename(target)
     except BaseException:
@@ -203,11 +207,6 @@ def kept_after(what: str, *, moved: tuple[Path, Path] | None = None) -> Iterator
         raise OSError(error.errno, f"{error.strerror} ({what})", str(name)) from error
 
 
-def is_temporary(name: str) -> bool:
-    """Whether a file or folder of this name is one that is being written, or was left by a killed process."""
-    return name.startswith(TEMPORARY)
-
-
 def sweep(folder: Path) -> None:
     """Remove what killed processes left in `folder`; what a running one writes is locked, and stays.
 
@@ -228,7 +227,7 @@ def sweep(folder: Path) -> None:
 def _begun(folder: Path) -> tuple[Path, int]:
     """A new, locked file of a random name, and its handle."""
     while True:
-        path = _unused(folder)
+        path = new_name(folder)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | SAFE, 0o666)
         if _is_safe(handle, path):
             return path, handle
@@ -238,7 +237,7 @@ def _begun(folder: Path) -> tuple[Path, int]:
 def _begun_folder(folder: Path) -> tuple[Path, int | None]:
     """The same for a folder; there is no handle on Windows, which opens no folders."""
     while True:
-        path = _unused(folder)
+        path = new_name(folder)
         path.mkdir()
         try:
             handle = os.open(path, os.O_RDONLY | SAFE)
@@ -249,10 +248,6 @@ def _begun_folder(folder: Path) -> tuple[Path, int | None]:
         if _is_safe(handle, path):
             return path, handle
         os.close(handle)
-
-
-def _unused(folder: Path) -> Path:
-    return folder / f"{TEMPORARY}{os.urandom(8).hex()}"
 
 
 def _is_safe(handle: int, path: Path) -> bool:

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from metfa._base.own_files import foreign_in
-from metfa._base.writing import check_replaceable, is_temporary
+from metfa._base.owner import Owner
+from metfa._base.temporary import is_temporary
+from metfa._base.writing import check_replaceable
 from metfa.results.files import MANIFEST, load
 from metfa.results.manifests import read_json, write_json
 from metfa.sampling.store import RUN
@@ -55,6 +57,9 @@ def begin_folder(folder: Path, call: dict[str, Any], *, overwrite: bool = False)
     """Make the folder, without results of another call, which `overwrite` removes, and write down the call."""
     if overwrite and (folder / ABOUT).exists() and _differing(folder, call) is not None:
         _check_own(folder)
+        if (folder / SAMPLE).is_dir():
+            with Owner(folder / SAMPLE, "--out"):  # raises if another command samples there
+                pass
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
     note(folder, call)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from metfa._base.content_ids import is_content_id
 from metfa._base.provenance import printable
-from metfa._base.writing import is_temporary
+from metfa._base.temporary import is_temporary
 from metfa.cli.folders import read_folder
 from metfa.cli.titles import file_name
 from metfa.evaluation.record import RECORD, Record

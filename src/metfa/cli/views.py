@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,8 @@ def write_views(
         if (folder / name).exists() and not overwrite:
             raise FileExistsError(f"{folder / name} exists already: give another `--out`, or --overwrite")
     folder.mkdir(parents=True, exist_ok=True)
+    if is_finished(folder):
+        _remove_others(folder, drawn)
     return text, write_files(folder, drawn, text)
 
 
@@ -47,11 +51,17 @@ def views_of_call(
     text = report(sample, about, analysis, parts)
     if overwrite or not is_finished(folder):
         drawn = drawn_views(sample, about, analysis, parts)
-        for name in VIEWS - drawn.keys():  # of an earlier call on other terms
-            (folder / name).unlink(missing_ok=True)
+        _remove_others(folder, drawn)
         return text, write_files(folder, drawn, text)
     check_finished(folder, text, "give another `--out`, or --overwrite")
     return text, sorted(path for path in folder.iterdir() if path.suffix in (".png", ".html"))
+
+
+def _remove_others(folder: Path, drawn: Collection[str]) -> None:
+    """Remove views of an earlier call on other terms, those of single inputs too, which nothing replaces."""
+    for path in folder.iterdir():
+        if path.name not in drawn and re.sub(r"-\d+(?=\.)", "", path.name) in VIEWS:
+            path.unlink()
 
 
 def check_finished(folder: Path, text: str, instead: str = "give another `--out`") -> None:

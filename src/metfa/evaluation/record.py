@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from metfa._base.temporary import is_temporary
 from metfa._base.validation import check_number
-from metfa._base.writing import folder_below, is_temporary
+from metfa._base.writing import folder_below
 from metfa.results.files import MANIFEST, load
 from metfa.results.manifests import read_manifest, write_json
 from metfa.results.sample import AttributionSample

@@ -18,8 +18,9 @@ import numpy as np
 
 from metfa._base.owner import LOCK, Owner
 from metfa._base.provenance import describe
+from metfa._base.temporary import is_temporary
 from metfa._base.validation import as_path
-from metfa._base.writing import changed_file, is_temporary, kept_after, new_file, put, sweep
+from metfa._base.writing import changed_file, kept_after, new_file, put, sweep
 from metfa.results.arrays import array_offset, map_array, write_array, write_array_header
 from metfa.results.files import MANIFEST, check_inputs, check_targets, load_joined, write_manifest
 from metfa.results.layout import Layout, sizes_of

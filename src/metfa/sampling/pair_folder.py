@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from metfa._base.owner import LOCK, Owner
+from metfa._base.temporary import is_temporary
 from metfa._base.validation import as_path
-from metfa._base.writing import is_temporary, kept_after, sweep
+from metfa._base.writing import kept_after, sweep
 from metfa.results.files import MANIFEST, PARTS, load, write_comparison
 from metfa.results.manifests import read_json, write_json
 from metfa.results.regions import Regions
