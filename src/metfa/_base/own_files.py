@@ -5,9 +5,10 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-__all__ = ["TEMPORARY", "foreign_in"]
+__all__ = ["TEMPORARY", "begins_with", "foreign_in"]
 
 TEMPORARY = ".metfa-"  # begins the names of what is being written
+BEGINNING = 4096  # bytes of a file in which a mark of ours is looked for
 WRITTEN = (  # names of all files that this library writes into a folder of its own
     *("manifest.json", "run.json", "learned.json", "inputs.json", "context.json", "attack.json", "about.json"),
     *("changes.json", "failures.json", "rows.csv", "tables.md", "tables.tex", "table-[0-9]*.csv"),
@@ -30,3 +31,9 @@ def foreign_in(folder: Path) -> Path | None:
         if path.is_file() and not any(fnmatchcase(path.name, name) for name in WRITTEN):
             return path
     return None
+
+
+def begins_with(path: Path, mark: str) -> bool:
+    """Whether a file holds a text among its first bytes, by which metfa's files of one kind are known."""
+    with path.open("rb") as file:
+        return mark.encode() in file.read(BEGINNING)
