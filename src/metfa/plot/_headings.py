@@ -28,10 +28,7 @@ def draw_heading(
     Below the `title` stands what the figure is `about`: the row and its class. With `cautions` the heading is red. Call
     it last: all texts of the figure become plain, as names of others may be in them.
     """
-    from matplotlib.text import Text
-
-    for text in fig.findobj(Text):
-        text.set(**LITERAL)
+    _make_plain(fig)
     if title is not None and not isinstance(title, str):
         raise TypeError(f"`title` must be a text or None, got {shown(title)}")
     lines = [line for line in (title, about, *cautions) if line]
@@ -44,6 +41,23 @@ def draw_heading(
         **({"color": ALARM} if cautions else {}),
         **LITERAL,
     )
+
+
+def _make_plain(artist: Any) -> None:
+    """Make all texts within an artist plain.
+
+    Where axes are off, their ticks are left out: they have no names, and nobody sees them, but to look is to make them.
+    """
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.text import Text
+
+    if isinstance(artist, Text):
+        artist.set(**LITERAL)
+    bare = isinstance(artist, Axes) and not artist.axison
+    for part in artist.get_children():
+        if not (bare and isinstance(part, Axis)):
+            _make_plain(part)
 
 
 def columns_that_fit(handles: Sequence[Any], width: int, most: int = 3) -> int:
