@@ -14,7 +14,7 @@ from metfa._base.percents import counted
 from metfa._base.provenance import printable
 from metfa._base.validation import check_kind, positive_int
 from metfa.plot._canvas import new_figure
-from metfa.plot._headings import LITERAL, columns_that_fit, draw_heading
+from metfa.plot._headings import LITERAL, draw_heading, draw_legend
 from metfa.plot._parts import draw_parts
 from metfa.plot.images import FAINT
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out
@@ -139,15 +139,7 @@ def bars(
         panels[0].set_xlabel(textwrap.fill(score_name(one, of_parts=True), 60), fontsize="small")
     _label_features(panels[0], one, names, shown)
     ax.set_xlabel("\n".join([about, *(textwrap.fill(note, 100) for note in below)]), fontsize="small")
-    fig.legend(
-        handles=handles,
-        loc="outside lower center",
-        ncols=columns_that_fit(handles, 180 if compared else 140),
-        frameon=False,
-        fontsize="small",
-        title="\n".join(said) or None,
-        title_fontsize="small",
-    )
+    draw_legend(fig, handles, said, room=180 if compared else 140, width=150)
     flat = [] if decision is None else nothing_stands_out(decision.nothing, 0, sample.noun)
     draw_heading(fig, title, about=line_of_row(sample, index), cautions=[*warned, *flat])
     return fig

@@ -1,4 +1,4 @@
-"""The heading of a figure, and room in its legend: plain text from anybody, and what must not be missed."""
+"""The heading and the legend of a figure: plain text from anybody, and what must not be missed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from metfa._base.validation import shown
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["LITERAL", "columns_that_fit", "draw_heading"]
+__all__ = ["LITERAL", "columns_that_fit", "draw_heading", "draw_legend"]
 
 LITERAL: dict[str, Any] = {"parse_math": False, "usetex": False}  # text of others: no mathematics, no TeX
 ALARM = "#a11212"
@@ -58,6 +58,33 @@ def _make_plain(artist: Any) -> None:
     for part in artist.get_children():
         if not (bare and isinstance(part, Axis)):
             _make_plain(part)
+
+
+def draw_legend(
+    fig: Figure,
+    handles: Sequence[Any],
+    said: Sequence[str],
+    *,
+    room: int,
+    width: int,
+    most: int = 3,
+    loc: Any = "outside lower center",
+    **look: Any,
+) -> None:
+    """Write the entries of a legend below a figure, under what is said, in lines of at most `width` characters.
+
+    The entries stand in as many columns, at most `most`, as fit in `room` characters.
+    """
+    fig.legend(
+        handles=handles,
+        loc=loc,
+        ncols=columns_that_fit(handles, room, most),
+        frameon=False,
+        fontsize="small",
+        title="\n".join(textwrap.fill(line, width) for line in said) or None,
+        title_fontsize="small",
+        **look,
+    )
 
 
 def columns_that_fit(handles: Sequence[Any], width: int, most: int = 3) -> int:

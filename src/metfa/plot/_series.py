@@ -13,7 +13,7 @@ from metfa._base.percents import counted, percent
 from metfa._base.validation import check_kind
 from metfa.plot._bars import found, not_shown, score_name
 from metfa.plot._canvas import new_figure
-from metfa.plot._headings import LITERAL, columns_that_fit, draw_heading
+from metfa.plot._headings import LITERAL, draw_heading, draw_legend
 from metfa.plot._series_panels import Look, draw_both, draw_marks, draw_scores_along, draw_signals, name_panel
 from metfa.plot.images import FAINT
 from metfa.plot.kinds import Series
@@ -150,10 +150,7 @@ def series(
         notes.append("where regions overlap, the smallest is shown")
     said = [*([] if decision is None else [decision.question(noun)]), *notes, *[STATEMENT][: one.pair is not None]]
     handles = [*_marks_in_words(decision, look), *handles, *lines]
-    small: dict[str, Any] = {"frameon": False, "fontsize": "small", "title_fontsize": "small"}
-    said = [textwrap.fill(line, 150) for line in said]
-    columns = columns_that_fit(handles, 160, 4)
-    fig.legend(handles=handles, loc="outside lower center", ncols=columns, title="\n".join(said) or None, **small)
+    draw_legend(fig, handles, said, room=160, width=150, most=4)
     flat = [] if decision is None else nothing_stands_out(decision.nothing, 0, noun)
     draw_heading(fig, title, 100, about=line_of_row(sample, index), cautions=[*warned, *flat])
     return fig

@@ -14,14 +14,13 @@ from metfa._base.percents import percent
 from metfa._base.validation import check_kind
 from metfa.plot._bars import found, score_name
 from metfa.plot._canvas import new_figure
-from metfa.plot._headings import columns_that_fit, draw_heading
-from metfa.plot.images import FAINT, common_scale, draw_colour_bar, draw_picture, draw_scores, paint_marks
+from metfa.plot._headings import draw_heading, draw_legend
+from metfa.plot.images import common_scale, draw_colour_bar, draw_picture, draw_scores, entries_of, paint_marks
 from metfa.plot.kinds import Volume
 from metfa.plot.readings import said_to_be
 from metfa.plot.voxels import NAMES, Voxels
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out
 from metfa.results.compared import STATEMENT
-from metfa.results.decisions import Decision
 from metfa.results.sample import AttributionSample
 
 if TYPE_CHECKING:
@@ -137,11 +136,8 @@ def volume(
     said = [*([] if decision is None else [decision.question(noun)]), *notes, *[STATEMENT][: one.pair is not None]]
     chosen = "as given" if known.at else "which has the largest score"
     said.append(f"planes through slice {at[0]}, row {at[1]}, column {at[2]}, {chosen}; {voxels.caption}")
-    handles = _legend(decision, look)
-    small: dict[str, Any] = {"frameon": False, "fontsize": "small", "title_fontsize": "small"}
-    columns = columns_that_fit(handles, 140)
-    said = [textwrap.fill(line, 130) for line in said]
-    fig.legend(handles=handles, loc="outside lower center", ncols=columns, title="\n".join(said), **small)
+    handles = [] if decision is None else entries_of(decision, look.kinds or [], faint=look.faint)
+    draw_legend(fig, handles, said, room=140, width=130)
     flat = [] if decision is None else nothing_stands_out(decision.nothing, 0, noun)
     draw_heading(fig, title, 100, about=line_of_row(sample, index), cautions=[*warned, *flat])
     return fig
@@ -216,13 +212,3 @@ def _draw_cross(ax: Axes, at: tuple[int, int, int], axis: int) -> None:
     for colour, width in (("black", 1.6), ("white", 0.7)):
         ax.axhline(row, color=colour, linewidth=width, alpha=0.8)
         ax.axvline(column, color=colour, linewidth=width, alpha=0.8)
-
-
-def _legend(decision: Decision | None, look: _Look) -> list[Any]:
-    from matplotlib.patches import Patch
-
-    if decision is None:
-        return []
-    shares = [(name, colour, float((decision.marks == mark).mean())) for name, mark, colour in look.kinds or []]
-    opacity = FAINT / 0.8 if look.faint else 1.0
-    return [Patch(color=colour, alpha=opacity, label=f"{name} {percent(share, 1)}") for name, colour, share in shares]

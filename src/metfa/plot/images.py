@@ -38,6 +38,7 @@ __all__ = [
     "draw_note",
     "draw_picture",
     "draw_scores",
+    "entries_of",
     "figure",
     "grey",
     "paint_marks",
@@ -250,11 +251,16 @@ def draw_marks(
     ax: Axes, decision: Decision, picture: np.ndarray, name: str, colours: Palette, *, faint: bool
 ) -> list[Patch]:
     """Draw what is decided about each pixel of the one input; returns the entries of the legend."""
+    kinds = colours.of_marks(decision.kinds)
+    paint_marks(ax, decision.marks[0], picture, name, kinds, faint=faint)
+    return entries_of(decision, kinds, faint=faint)
+
+
+def entries_of(decision: Decision, kinds: list[tuple[str, int, str]], *, faint: bool) -> list[Patch]:
+    """The entries of a legend: each mark with its share of the features of the one input."""
     from matplotlib.patches import Patch
 
-    marks, kinds = decision.marks[0], colours.of_marks(decision.kinds)
-    paint_marks(ax, marks, picture, name, kinds, faint=faint)
-    shares = [(kind, colour, float((marks == mark).mean())) for kind, mark, colour in kinds]
+    shares = [(kind, colour, float((decision.marks == mark).mean())) for kind, mark, colour in kinds]
     opacity = FAINT / 0.8 if faint else 1.0
     return [Patch(color=colour, alpha=opacity, label=f"{kind} {percent(share, 1)}") for kind, colour, share in shares]
 
