@@ -146,19 +146,19 @@ def bars(
 
 
 def found(
-    sample: AttributionSample, terms: Terms, confidence_level: float, ends: str = "error bars"
+    sample: AttributionSample, terms: Terms, confidence_level: float, ends: str | None = "error bars"
 ) -> tuple[Scores, Decision | None, list[str]]:
     """Scores of one input, what is decided about them unless there are too few samples, and what a reader must know.
 
-    `ends`: what the figure shows of the intervals.
+    `ends`: as what the figure shows the intervals; None if it does not.
     """
     scores = Scores.of(sample, confidence_level)
-    notes = [] if scores.ends else [f"no {ends}: {why_no_ends(sample, confidence_level)}"]
+    notes = [] if scores.ends else [f"no {ends or 'intervals'}: {why_no_ends(sample, confidence_level)}"]
     try:
         decision = sample.decide(terms)
     except TooFewSamplesError as error:
         return scores, None, [*notes, str(error)]
-    if scores.ends is not None and not terms.of_effects:
+    if ends is not None and scores.ends is not None and not terms.of_effects:
         notes.append(f"{ends} have a level of their own, so they may differ from the colours at the threshold")
     return scores, decision, notes
 

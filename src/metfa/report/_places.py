@@ -15,7 +15,7 @@ from metfa.report._layers import colours_of
 from metfa.results.sample import AttributionSample
 from metfa.text.reading import harmless_text
 
-__all__ = ["place_noun", "placed_kind", "placed_of"]
+__all__ = ["placed_kind", "placed_of"]
 
 MOST = 2**21  # places of a page: 1,048,576 voxels and 50 samples take about 10 MB
 LEVELS = 2**16 - 1  # of a signal, from its lowest to its highest value
@@ -27,15 +27,6 @@ def placed_kind(sample: AttributionSample, kind: Kind | None) -> Series | Volume
     if isinstance(found, Image) and found.has_axes:
         raise ValueError("`kind`: a page shows images without labels of rows and columns: leave them out, or `kind`")
     return found if isinstance(found, Series | Volume) else None
-
-
-def place_noun(sample: AttributionSample, kind: Series | Volume) -> str:
-    """What a feature is called."""
-    if sample.regions is not None:
-        return sample.noun
-    if isinstance(kind, Volume):
-        return "voxel"
-    return "step" if len(sample.feature_shape) == 1 else "point"
 
 
 def placed_of(sample: AttributionSample, kind: Series | Volume, name: str) -> dict[str, Any]:
