@@ -149,6 +149,8 @@ def series(
         notes.append(about_outside(int(scores.outside.sum()), scores.outside.size, noun, scores.quantity))
     if is_overlapping(one):
         notes.append(OVERLAPPING)
+    if (traces.cells < 0).any():
+        notes.append("steps in no region are plain too, and have no score")
     said = [*([] if decision is None else [decision.question(noun)]), *notes, *[STATEMENT][: one.pair is not None]]
     handles = [*_marks_in_words(decision, look), *handles, *lines]
     draw_legend(fig, handles, said, room=160, width=150, most=4)

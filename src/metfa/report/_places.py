@@ -8,7 +8,7 @@ import numpy as np
 
 from metfa.plot.kinds import Image, Kind, Series, Volume
 from metfa.plot.readings import kind_of
-from metfa.plot.traces import Traces
+from metfa.plot.traces import Traces, is_overlapping
 from metfa.plot.voxels import NAMES, Voxels
 from metfa.report._cells import packed
 from metfa.report._layers import colours_of
@@ -49,6 +49,7 @@ def placed_of(sample: AttributionSample, kind: Series | Volume, name: str) -> di
     alone = sample.regions is None and np.array_equal(cells.ravel(), np.arange(cells.size))
     names = None if sample.regions is None else [harmless_text(name) for name in _names(sample)]
     place |= {"shape": list(cells.shape), "cells": None if alone else packed(cells.astype("<i4"))}
+    place["overlapping"] = is_overlapping(sample)
     return {**data, "names": names, "located": place}
 
 
