@@ -2,6 +2,8 @@
 
 import { unpacked } from "./decode.js";
 
+export const OVERLAPPING = " Where regions overlap, the smallest is shown.";
+
 /** The feature of each place, -1 for none; of `place.cells`, or each place its own. */
 export async function labelsOf({ cells }, places, features) {
   if (cells === null) {

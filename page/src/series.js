@@ -4,7 +4,7 @@ import { counts, scores, unpacked } from "./decode.js";
 import { element, percent, short } from "./elements.js";
 import { Bars } from "./features.js";
 import { colourOf, layerName } from "./maps.js";
-import { labelsOf, midsOf, runsOf, ticks } from "./places.js";
+import { labelsOf, midsOf, OVERLAPPING, runsOf, ticks } from "./places.js";
 
 const FIGURES = 46; // pixels of the page: figures of the scales
 const NAMES = [40, 150]; // least and most room of the names of channels
@@ -13,6 +13,8 @@ const FONT = "12px system-ui, sans-serif";
 const AXIS = 34; // below all rows: figures and label of time
 const SHADE = { 1: 0.5, "-1": 0.28 }; // weight of a mark's colour behind the signal
 const LANE = 5; // a strip below each row has the full colours
+const SECOND = "#d55e00"; // of two signals
+const TALLEST = 16384; // points of a canvas: browsers draw none that is much taller
 const STEP = 10; // with Shift
 const CLOSER = 2;
 
@@ -209,7 +211,7 @@ export class Series {
   #draw() {
     const width = this.frame.clientWidth;
     if (!width || !this.result.marks || !this.edges) return;
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = Math.min(window.devicePixelRatio || 1, TALLEST / this.height);
     Object.assign(this.canvas, { width: Math.round(width * ratio), height: Math.round(this.height * ratio) });
     const context = this.canvas.getContext("2d");
     context.scale(ratio, ratio);
@@ -287,7 +289,7 @@ export class Series {
     for (const [k, { low, high, levels }] of this.signals.entries()) {
       const start = channel * this.length;
       const value = (step) => low[channel] + (levels[start + step] / 65535) * (high[channel] - low[channel]);
-      this.#drawLine(context, value, y, { colour: k ? "#d55e00" : this.ink, width: this.panels.length > 8 ? 0.9 : 1.2 });
+      this.#drawLine(context, value, y, { colour: k ? SECOND : this.ink, width: this.panels.length > 8 ? 0.9 : 1.2 });
     }
     return scale;
   }
@@ -301,7 +303,7 @@ export class Series {
       const feature = this.labels[start + step];
       return feature < 0 ? NaN : result.score(name, feature);
     };
-    if (result.maps.lower && !["width", "radius", "picture"].includes(this.layer)) this.#drawBand(context, score("lower"), score("upper"), y);
+    if (this.#hasBand) this.#drawBand(context, score("lower"), score("upper"), y);
     const line = (value) => {
       context.beginPath();
       context.moveTo(this.left, y(value));
@@ -320,8 +322,21 @@ export class Series {
     };
     if (low < 0 && high > 0) level(0, []);
     if (this.layer !== "picture") this.#drawLine(context, score(this.layer), y, { colour: this.ink, width: 1.3 });
-    if (Number.isFinite(result.threshold) && result.threshold !== 0 && !["width", "radius", "picture"].includes(this.layer)) level(result.threshold, [5, 4]);
+    if (this.#hasThreshold) level(result.threshold, [5, 4]);
     return { low, high };
+  }
+
+  /** Whether the line is of scores, beside which intervals and thresholds make sense. */
+  get #isOfScores() {
+    return !["width", "radius", "picture"].includes(this.layer);
+  }
+
+  get #hasBand() {
+    return Boolean(this.result.maps.lower) && this.#isOfScores;
+  }
+
+  get #hasThreshold() {
+    return Number.isFinite(this.result.threshold) && this.result.threshold !== 0 && this.#isOfScores;
   }
 
   /** One scale for all rows of scores, and for all layers but the width. */
@@ -433,14 +448,16 @@ export class Series {
 
   #say() {
     const { result } = this;
-    const band = result.maps.lower ? "; band: the interval of its median" : "";
-    const dashed = result.threshold ? "; dashed: the threshold" : "";
+    const band = this.#hasBand ? "; band: the interval of its median" : "";
+    const dashed = this.#hasThreshold ? "; dashed: the threshold" : "";
+    const both = this.signals.length > 1 ? ` Of the two signals, that of “${result.compared.names[1]}” is orange.` : "";
+    const undecided = this.labels.includes(-1) ? "undecided, or in no region" : "undecided";
     const scale = this.panels.length > 2 && this.signals.length > 0 ? " The signal of each channel has a scale of its own." : "";
     const shown = this.to - this.from < this.length ? ` Shown: ${percent((this.to - this.from) / this.length, 0)} of the steps.` : "";
     this.caption.textContent =
       this.layer === "picture"
-        ? `The signal alone.${scale}${shown}`
-        : `Shaded, with a strip below: ${result.kinds[1]}, ${result.kinds[-1]}; plain: undecided. Line of scores: ${layerName(this.layer, Boolean(result.compared))}${band}${dashed}.${scale}${shown}`;
+        ? `The signal alone.${both}${scale}${shown}`
+        : `Shaded, with a strip below: ${result.kinds[1]}, ${result.kinds[-1]}; plain: ${undecided}. Line of scores: ${layerName(this.layer, Boolean(result.compared))}${band}${dashed}.${both}${result.located.overlapping ? OVERLAPPING : ""}${scale}${shown}`;
   }
 }
 

@@ -5,7 +5,7 @@ import { element, percent, svg } from "./elements.js";
 import { Bars } from "./features.js";
 import { colourOf, layerName, pixelUnder } from "./maps.js";
 import { colourMap, paintScores, scaleBar, scaleOf } from "./painting.js";
-import { labelsOf } from "./places.js";
+import { labelsOf, OVERLAPPING } from "./places.js";
 
 const STEP = 10; // with Shift
 const STRIP = 30; // units of height of the bars above the slider
@@ -52,14 +52,15 @@ export class Volume {
     this.labels = await labelsOf(result.located, size, result.size);
     this.grey = await unpacked(result.picture);
     if (this.grey.length !== size) throw new Error("its voxels do not fit their scores");
-    if (!result.located.at) this.at = this.#placeOf(this.#voxelOf(this.#strongest()));
+    if (!result.located.at) this.at = this.#placeOf(this.#strongest());
     this.#turn(this.axis);
   }
 
+  /** The first voxel that shows the largest score by absolute value. */
   #strongest() {
-    const map = this.result.maps.smoothed ?? this.result.maps.mean;
-    let best = 0;
-    for (let k = 1; k < map.length; k++) if (Math.abs(map[k]) > Math.abs(map[best])) best = k;
+    const map = this.result.maps[this.result.main];
+    let [best, most] = [0, -1];
+    for (const [voxel, feature] of this.labels.entries()) if (feature >= 0 && Math.abs(map[feature]) > most) [best, most] = [voxel, Math.abs(map[feature])];
     return best;
   }
 
@@ -98,6 +99,7 @@ export class Volume {
     return [Math.floor(voxel / (height * width)), Math.floor(voxel / width) % height, voxel % width];
   }
 
+  /** Of a region the first voxel, -1 where smaller ones hide it. */
   #voxelOf(feature) {
     return this.result.names || this.labels[feature] !== feature ? this.labels.indexOf(feature) : feature;
   }
@@ -148,18 +150,18 @@ export class Volume {
     this.#go(at);
   }
 
+  #voxelShown(feature) {
+    const asked = [this.wanted ?? -1, this.#voxel(this.at)].find((voxel) => this.labels[voxel] === feature);
+    return asked ?? this.#voxelOf(feature);
+  }
+
   /** Move the cross to a feature, of a region to the voxel asked for or to its first one. */
   point(feature) {
     this.cursor = feature;
     this.bars?.point(feature);
-    if (feature === null) {
-      for (const { cross } of this.views) cross.hidden = true;
-      return;
-    }
-    const voxel = this.wanted ?? null;
-    if (voxel !== null && this.labels[voxel] === feature) this.#moveTo(this.#placeOf(voxel));
-    else if (this.labels[this.#voxel(this.at)] !== feature) this.#moveTo(this.#placeOf(this.#voxelOf(feature)));
-    else this.#moveTo(this.at);
+    const voxel = feature === null ? -1 : this.#voxelShown(feature);
+    if (voxel >= 0) this.#moveTo(this.#placeOf(voxel));
+    else this.#drawCross();
   }
 
   #moveTo(at) {
@@ -295,13 +297,15 @@ export class Volume {
     const bars = Array.from(found, (count, k) => (count ? `M${k} ${STRIP}v${(-STRIP * count) / most}h1v${(STRIP * count) / most}z` : ""));
     this.path.setAttribute("d", bars.join(""));
     const slices = found.reduce((sum, count) => sum + (count > 0), 0);
-    this.about.textContent = `Bars above the slider: how much of each slice is ${result.kinds[1]} (${slices} of ${shape[axis]} slices have any). Page Up and Page Down change the slice.`;
+    this.about.textContent = `Bars above the slider: how much of each slice is ${result.kinds[1]} (${slices} of ${shape[axis]} slices have any). Page Up and Page Down change the slice.${result.located.overlapping ? OVERLAPPING : ""}`;
   }
 
   #drawCross() {
     const [down, across] = this.#plane;
+    const here = this.labels[this.#voxel(this.at)];
+    const elsewhere = here >= 0 && here !== this.cursor; // in a region that smaller ones hide
     for (const { cross } of this.views) {
-      cross.hidden = this.cursor === null;
+      cross.hidden = this.cursor === null || elsewhere;
       cross.style.left = `${(100 * (this.at[across] + 0.5)) / this.shape[across]}%`;
       cross.style.top = `${(100 * (this.at[down] + 0.5)) / this.shape[down]}%`;
     }

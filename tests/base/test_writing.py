@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import metfa
+from metfa import report
 from metfa._base.locks import locked
 from metfa._base.owner import LOCK, Owner
 from metfa._base.writing import changed_file, check_replaceable, folder_below, new_file, new_folder, put, sweep
@@ -292,3 +293,11 @@ class TestOverwrite:
         assert np.array_equal(again.values, sample.values)
         with pytest.raises(FileExistsError, match=r"page\.html is no such folder"):
             sample.save(tmp_path / "page.html", overwrite=True)
+
+    @pytest.mark.parametrize("content", ["", "<!DOCTYPE html>\n<title>My thesis</title>"])
+    def test_files_of_others_stay(self, content, tmp_path):
+        mine = tmp_path / "thesis.html"
+        mine.write_text(content)
+        with pytest.raises(FileExistsError, match=r"thesis\.html is no such file"):
+            report.write(mine, [], overwrite=True)
+        assert mine.read_text() == content

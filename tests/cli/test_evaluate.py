@@ -13,6 +13,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from metfa._base.own_files import begins_with
+from metfa.cli.drawing import MARK_OF_FIGURES
+
 METFA = Path(sys.executable).with_name("metfa")
 STUDY = """
     [study]
@@ -102,6 +105,7 @@ def test_differences_to_an_explainer(evaluate, folder):
     assert done.out == "".join(f"\n{text}\n" for text in [*tables_of(shown), *tables_of(written)]) + (
         "tables: tables\nfigure: d.png\n"
     )
+    assert begins_with(folder / "d.png", MARK_OF_FIGURES)
     with Image.open(folder / "d.png") as picture:
         assert picture.size[0] > 600
     plain = evaluate("--against", "vanilla")
@@ -120,6 +124,7 @@ def test_differences_to_an_explainer(evaluate, folder):
         (["--against", "own", "--figure", "d.pdf"], "`--figure` must be a new .png file in a folder that exists"),
         (["--against", "own", "--figure", "no/d.png"], "`--figure` must be a new .png file in a folder that exists"),
         (["--against", "own", "--figure", "old.png"], "old.png exists already: give another `--figure`"),
+        (["--against", "own", "--figure", "old.png", "--overwrite"], "`overwrite` replaces what an earlier call wrote"),
     ],
 )
 def test_differences_that_are_refused_before_the_work(evaluate, folder, arguments, message):

@@ -8,7 +8,9 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+from metfa._base.own_files import begins_with
 from metfa.cli import app
+from metfa.cli.comparing import MARK_OF_CHANGES
 
 FILE = """
 [model]
@@ -86,6 +88,7 @@ def test_a_record_and_its_checks(regression, place):
     assert "no change by more than 0.02 is shown in 9 regions of 1 input" in same.out
     assert "changes: same.json" in same.out
     assert json.loads((place / "same.json").read_text())["changed"] is False
+    assert begins_with(place / "same.json", MARK_OF_CHANGES)
 
     other = regression("check", "--model", "other_tiny:model", "--out", "other.json")
     assert other.code == 1
@@ -135,6 +138,7 @@ def test_a_model_that_fails_is_no_change(regression, place):
         ("check", ("--allow-import",), "`against`: no such folder: record"),
         ("check", ("--allow-import", "--out", "changes.txt"), "`--out` must end with .json, got 'changes.txt'"),
         ("check", ("--allow-import", "--out", "kept.json"), "kept.json exists already: give another `--out`"),
+        ("check", ("--allow-import", "--out", "kept.json", "--overwrite"), "kept.json is no such file"),
         ("record", ("--model", "efficientnet"), "'efficientnet' is not a known model"),
     ],
 )

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+import metfa
 from metfa import regions, report
 from metfa.plot import Series, Volume
 
@@ -26,6 +27,13 @@ COLOUR = """([selector, x, y]) => {
   one.drawImage(canvas, at(x, canvas.width), at(y, canvas.height), 1, 1, 0, 0, 1, 1);
   return Array.from(one.getImageData(0, 0, 1, 1).data.slice(0, 3));
 }"""
+
+DRAWN = """(selector) => {
+  const canvas = document.querySelector(selector);
+  const small = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+  small.drawImage(canvas, 0, 0, canvas.width, canvas.height, 0, 0, 50, 50);
+  return small.getImageData(0, 0, 50, 50).data.filter((value, k) => k % 4 === 3 && value > 0).length / 2500;
+}"""  # the share of it where anything is drawn
 
 
 def test_a_series_follows_the_controls(sample, open_page, tmp_path):
@@ -111,3 +119,31 @@ def test_slices_of_a_volume(sample, open_page, tmp_path):
     opened.slide(".threshold input", 100)
     edges = page.evaluate("() => window.metfaReport[0].result.edges")
     assert opened.marks() == found.significance_map(edges[100])[0].ravel().tolist()
+
+
+def test_a_region_that_smaller_ones_hide_has_no_place(sample, open_page, tmp_path):
+    shape = (4, 6, 8)
+    found = planted(sample, shape, np.random.default_rng(0).random((1, 1, *shape)), (slice(2, 3), slice(1, 3)))
+    masks = np.zeros((3, *shape), bool)
+    masks[0], masks[1, :2], masks[2, 2:] = True, True, True
+    pooled = found.over(metfa.Regions(masks, how="sum", names=("all", "front", "back")))
+    page = open_page(pooled.report(tmp_path / "r.html")).page
+    assert "slice 2 of 0 to 3" in page.inner_text(".slices")  # the largest score that is seen
+    assert "Where regions overlap, the smallest is shown." in page.inner_text(".volume")
+    hidden = "() => document.querySelector('.volume .cross').hidden"
+    for name, seen in (("front", True), ("all", False), ("back", True)):
+        page.locator(".bars .row", has_text=name).focus()
+        assert page.inner_text(".reading h3") == name
+        assert page.evaluate(hidden) != seen
+    assert "slice 2 of 0 to 3" in page.inner_text(".slices")
+
+
+def test_a_series_of_very_many_channels_is_drawn(sample, open_page, tmp_path):
+    found = planted(sample, (500, 20), np.random.default_rng(0).random((1, 500, 20)), (slice(None), slice(5, 9)))
+    page = open_page(found.report(tmp_path / "r.html", threshold=0.5, kind=Series())).page
+    assert page.evaluate(DRAWN, ".series-frame canvas") > 0.02
+    assert "band: the interval of its median; dashed: the threshold" in page.inner_text("figcaption")
+    page.locator("[name=layer]").select_option("width")
+    caption = page.inner_text("figcaption")
+    assert "band:" not in caption
+    assert "dashed:" not in caption

@@ -260,6 +260,15 @@ class TestFile:
         first, second = (save_model(classifier(), tmp_path / name) for name in ("a.npz", "b.npz"))
         assert first.read_bytes() == second.read_bytes()
 
+    def test_a_file_of_another_stays(self, tmp_path):
+        path = save_model(classifier(), tmp_path / "model.npz")
+        before = path.read_bytes()
+        assert save_model(classifier(), path, overwrite=True).read_bytes() == before
+        np.savez(path, mine=np.zeros(3))
+        with pytest.raises(FileExistsError, match=r"model\.npz is no such file"):
+            save_model(classifier(), path, overwrite=True)
+        assert list(np.load(path)) == ["mine"]
+
     def test_weights_that_half_precision_does_not_hold(self, tmp_path):
         model = classifier()
         with torch.no_grad():

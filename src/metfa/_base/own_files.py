@@ -7,8 +7,9 @@ from pathlib import Path
 
 from metfa._base.temporary import is_temporary
 
-__all__ = ["foreign_in"]
+__all__ = ["begins_with", "foreign_in"]
 
+BEGINNING = 4096  # bytes of a file in which a mark of ours is looked for
 WRITTEN = (  # names of all files that this library writes into a folder of its own
     *("manifest.json", "run.json", "done.bin", ".lock", "learned.json", "inputs.json", "context.json", "attack.json"),
     *("about.json",),
@@ -32,3 +33,9 @@ def foreign_in(folder: Path) -> Path | None:
         if path.is_file() and not any(fnmatchcase(path.name, name) for name in WRITTEN):
             return path
     return None
+
+
+def begins_with(path: Path, mark: str) -> bool:
+    """Whether a file holds a text among its first bytes, by which metfa's files of one kind are known."""
+    with path.open("rb") as file:
+        return mark.encode() in file.read(BEGINNING)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from metfa._base.locks import locked
-from metfa._base.own_files import foreign_in
+from metfa._base.own_files import begins_with, foreign_in
 from metfa._base.temporary import is_temporary, new_name
 from metfa._base.validation import as_path
 
@@ -123,7 +123,7 @@ def check_replaceable(path: Path, holding: str | None, *, kind: str = "folder") 
     path : Path
         Where something will be written.
     holding : str, optional
-        What may be replaced: a folder that holds a file of this name, or a file whose name ends with it. None: nothing.
+        What may be replaced: a folder with a file of this name, or a file with this text at its start. None: nothing.
     kind : {"folder", "file"}
         What will be written.
     """
@@ -131,7 +131,7 @@ def check_replaceable(path: Path, holding: str | None, *, kind: str = "folder") 
         return
     if holding is None:
         raise _exists(path, kind)
-    found = (path / holding).is_file() if kind == "folder" else path.is_file() and path.name.endswith(holding)
+    found = (path / holding).is_file() if kind == "folder" else path.is_file() and begins_with(path, holding)
     ours = found and not path.is_symlink()
     foreign = foreign_in(path) if ours and kind == "folder" else None
     if not ours or foreign is not None:

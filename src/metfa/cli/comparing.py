@@ -35,9 +35,10 @@ from metfa.results.sample import AttributionSample
 from metfa.results.scaled import SCALES
 from metfa.stats.validation import as_level
 
-__all__ = ["CHANGED", "CHANGES", "compare", "json_of"]
+__all__ = ["CHANGED", "CHANGES", "MARK_OF_CHANGES", "compare", "json_of"]
 
 CHANGES, PAGE = "changes.json", "report.html"
+MARK_OF_CHANGES = '"about_intervals": '  # by which a file of `json_of` is known
 CHANGED = 1  # exit code
 NAMED = 10  # inputs that are in one folder alone
 

@@ -15,10 +15,11 @@ from metfa.cli.titles import title_of
 from metfa.results.attribution_parts import AttributionParts
 from metfa.results.sample import AttributionSample
 
-__all__ = ["VIEWS", "drawn_figures", "drawn_views", "png_of"]
+__all__ = ["MARK_OF_FIGURES", "VIEWS", "drawn_figures", "drawn_views", "png_of"]
 
 FIGURE, MAPS, WORDS, PAGE = "figure.png", "maps.png", "words.html", "report.html"
 CERTIFIED, AROUND = "certified.png", "regions.png"
+MARK_OF_FIGURES = "Software\0metfa"  # by which a figure of ours is known
 VIEWS = frozenset([FIGURE, MAPS, WORDS, PAGE, CERTIFIED, AROUND])
 
 
@@ -103,5 +104,5 @@ def png_of(drawn: Any) -> bytes:
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")  # a title in a script that the font lacks
-        drawn.savefig(buffer, format="png", dpi=110)
+        drawn.savefig(buffer, format="png", dpi=110, metadata=dict([MARK_OF_FIGURES.split("\0")]))
     return buffer.getvalue()

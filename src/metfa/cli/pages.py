@@ -40,11 +40,11 @@ def write_page(
     A result of --until starts with its own threshold, alpha and correction. If results were decided at different
     levels, give --alpha and --correction, which hold for all of them.
     """
-    from metfa.report.writing import numbered, write
+    from metfa.report.writing import MARK, numbered, write
 
     check_regions(regions)
     if out.suffix.lower() in (".html", ".htm"):  # else `write` says what is wrong
-        check_new(out, out.suffix, overwrite=overwrite, kind="file")
+        check_new(out, MARK, overwrite=overwrite, kind="file")
     rule, given = threshold_of(threshold), None if correction is None else correction.value
     analysis = Analysis(alpha, confidence, given, rule, "", flips_from=flips_from, regions=regions, split=split)
     read = [(folder, *read_folder(folder)) for folder in folders]

@@ -14,7 +14,7 @@ from metfa._base.percents import counted
 from metfa._base.provenance import printable
 from metfa._base.writing import new_file
 from metfa.allocator import keep_freed_memory
-from metfa.cli.comparing import CHANGED, json_of
+from metfa.cli.comparing import CHANGED, MARK_OF_CHANGES, json_of
 from metfa.cli.folders import check_new
 from metfa.cli.options import Overwrite
 from metfa.cli.reported import reported, resumable
@@ -76,7 +76,7 @@ def check(
     if out is not None and out.suffix != ".json":
         raise ValueError(f"`--out` must end with .json, got {out.name!r}")
     if out is not None:
-        check_new(out, ".json", overwrite=overwrite, kind="file")
+        check_new(out, MARK_OF_CHANGES, overwrite=overwrite, kind="file")
     described = read_regression(file, model=model, allow_import=allow_import, allow_download=allow_download)
     keep_freed_memory()
     with _never_as_a_change():

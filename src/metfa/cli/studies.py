@@ -11,7 +11,7 @@ from metfa._base.lazy import needs_extra
 from metfa._base.provenance import printable
 from metfa._base.writing import new_file
 from metfa.allocator import keep_freed_memory
-from metfa.cli.drawing import png_of
+from metfa.cli.drawing import MARK_OF_FIGURES, png_of
 from metfa.cli.folders import check_new
 from metfa.cli.options import Correction, Overwrite
 from metfa.cli.reported import resumable
@@ -69,7 +69,7 @@ def evaluate(
     if figure is not None and (figure.suffix.lower() != ".png" or not figure.absolute().parent.is_dir()):
         raise ValueError(f"`--figure` must be a new .png file in a folder that exists, got {str(figure)!r}")
     if figure is not None:
-        check_new(figure, ".png", "--figure", overwrite=overwrite, kind="file")
+        check_new(figure, MARK_OF_FIGURES, "--figure", overwrite=overwrite, kind="file")
     keep_freed_memory()
     with resumable("units"):
         prepared = prepare(described, store=store)

@@ -14,7 +14,7 @@ from metfa._base.percents import counted
 from metfa._base.provenance import printable
 from metfa._base.validation import check_kind, positive_int
 from metfa.plot._canvas import new_figure
-from metfa.plot._headings import LITERAL, columns_that_fit, draw_heading
+from metfa.plot._headings import LITERAL, draw_heading, draw_legend
 from metfa.plot._parts import draw_parts
 from metfa.plot.images import FAINT
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out
@@ -139,34 +139,26 @@ def bars(
         panels[0].set_xlabel(textwrap.fill(score_name(one, of_parts=True), 60), fontsize="small")
     _label_features(panels[0], one, names, shown)
     ax.set_xlabel("\n".join([about, *(textwrap.fill(note, 100) for note in below)]), fontsize="small")
-    fig.legend(
-        handles=handles,
-        loc="outside lower center",
-        ncols=columns_that_fit(handles, 180 if compared else 140),
-        frameon=False,
-        fontsize="small",
-        title="\n".join(said) or None,
-        title_fontsize="small",
-    )
+    draw_legend(fig, handles, said, room=180 if compared else 140, width=150)
     flat = [] if decision is None else nothing_stands_out(decision.nothing, 0, sample.noun)
     draw_heading(fig, title, about=line_of_row(sample, index), cautions=[*warned, *flat])
     return fig
 
 
 def found(
-    sample: AttributionSample, terms: Terms, confidence_level: float, ends: str = "error bars"
+    sample: AttributionSample, terms: Terms, confidence_level: float, ends: str | None = "error bars"
 ) -> tuple[Scores, Decision | None, list[str]]:
     """Scores of one input, what is decided about them unless there are too few samples, and what a reader must know.
 
-    `ends`: what the figure shows of the intervals.
+    `ends`: as what the figure shows the intervals; None if it does not.
     """
     scores = Scores.of(sample, confidence_level)
-    notes = [] if scores.ends else [f"no {ends}: {why_no_ends(sample, confidence_level)}"]
+    notes = [] if scores.ends else [f"no {ends or 'intervals'}: {why_no_ends(sample, confidence_level)}"]
     try:
         decision = sample.decide(terms)
     except TooFewSamplesError as error:
         return scores, None, [*notes, str(error)]
-    if scores.ends is not None and not terms.of_effects:
+    if ends is not None and scores.ends is not None and not terms.of_effects:
         notes.append(f"{ends} have a level of their own, so they may differ from the colours at the threshold")
     return scores, decision, notes
 

@@ -1,4 +1,4 @@
-"""The heading of a figure, and room in its legend: plain text from anybody, and what must not be missed."""
+"""The heading and the legend of a figure: plain text from anybody, and what must not be missed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from metfa._base.validation import shown
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["LITERAL", "columns_that_fit", "draw_heading"]
+__all__ = ["LITERAL", "columns_that_fit", "draw_heading", "draw_legend"]
 
 LITERAL: dict[str, Any] = {"parse_math": False, "usetex": False}  # text of others: no mathematics, no TeX
 ALARM = "#a11212"
@@ -28,10 +28,7 @@ def draw_heading(
     Below the `title` stands what the figure is `about`: the row and its class. With `cautions` the heading is red. Call
     it last: all texts of the figure become plain, as names of others may be in them.
     """
-    from matplotlib.text import Text
-
-    for text in fig.findobj(Text):
-        text.set(**LITERAL)
+    _make_plain(fig)
     if title is not None and not isinstance(title, str):
         raise TypeError(f"`title` must be a text or None, got {shown(title)}")
     lines = [line for line in (title, about, *cautions) if line]
@@ -43,6 +40,50 @@ def draw_heading(
         fontsize="medium" if small else "large",
         **({"color": ALARM} if cautions else {}),
         **LITERAL,
+    )
+
+
+def _make_plain(artist: Any) -> None:
+    """Make all texts within an artist plain.
+
+    Where axes are off, their ticks are left out: they have no names, and nobody sees them, but to look is to make them.
+    """
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.text import Text
+
+    if isinstance(artist, Text):
+        artist.set(**LITERAL)
+    bare = isinstance(artist, Axes) and not artist.axison
+    for part in artist.get_children():
+        if not (bare and isinstance(part, Axis)):
+            _make_plain(part)
+
+
+def draw_legend(
+    fig: Figure,
+    handles: Sequence[Any],
+    said: Sequence[str],
+    *,
+    room: int,
+    width: int,
+    most: int = 3,
+    loc: Any = "outside lower center",
+    **look: Any,
+) -> None:
+    """Write the entries of a legend below a figure, under what is said, in lines of at most `width` characters.
+
+    The entries stand in as many columns, at most `most`, as fit in `room` characters.
+    """
+    fig.legend(
+        handles=handles,
+        loc=loc,
+        ncols=columns_that_fit(handles, room, most),
+        frameon=False,
+        fontsize="small",
+        title="\n".join(textwrap.fill(line, width) for line in said) or None,
+        title_fontsize="small",
+        **look,
     )
 
 

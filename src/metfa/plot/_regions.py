@@ -15,7 +15,7 @@ from metfa._base.percents import percent
 from metfa._base.provenance import printable
 from metfa._base.validation import check_kind
 from metfa.plot._bars import draw_bars, found, not_shown, score_name
-from metfa.plot._headings import LITERAL, columns_that_fit, draw_heading
+from metfa.plot._headings import LITERAL, draw_heading, draw_legend
 from metfa.plot._outlines import fine
 from metfa.plot._region_map import draw_letters, draw_regions
 from metfa.plot.images import (
@@ -194,12 +194,8 @@ def _panels(fig: Figure, *, pixels: bool) -> dict[str, Axes]:
 
 
 def _legend(fig: Figure, handles: list[Any], said: Sequence[str], loc: Any, width: int) -> None:
-    if not handles:
-        return
-    title = "\n".join(textwrap.fill(line, width) for line in said)
-    sizes: dict[str, Any] = {"fontsize": "small", "title_fontsize": "small"}
-    columns = columns_that_fit(handles, ROOM)
-    fig.legend(handles=handles, loc=loc, ncols=columns, frameon=False, title=title, alignment="left", **sizes)
+    if handles:
+        draw_legend(fig, handles, said, room=ROOM, width=width, loc=loc, alignment="left")
 
 
 def _labels(sample: AttributionSample, regions: Regions, charted: np.ndarray) -> list[str]:

@@ -13,12 +13,12 @@ from metfa._base.percents import counted, percent
 from metfa._base.validation import check_kind
 from metfa.plot._bars import found, not_shown, score_name
 from metfa.plot._canvas import new_figure
-from metfa.plot._headings import LITERAL, columns_that_fit, draw_heading
+from metfa.plot._headings import LITERAL, draw_heading, draw_legend
 from metfa.plot._series_panels import Look, draw_both, draw_marks, draw_scores_along, draw_signals, name_panel
 from metfa.plot.images import FAINT
 from metfa.plot.kinds import Series
-from metfa.plot.readings import said_to_be
-from metfa.plot.traces import Traces
+from metfa.plot.readings import place_noun, said_to_be
+from metfa.plot.traces import OVERLAPPING, Traces, is_overlapping
 from metfa.results.cautions import FLIPS_FROM, about_outside, cautions, line_of_row, nothing_stands_out
 from metfa.results.compared import STATEMENT
 from metfa.results.decisions import Decision
@@ -136,42 +136,27 @@ def series(
         draw_marks(ax, traces, marks[0], look)
         lines = draw_scores_along(ax, traces, scores, 0, decision and decision.threshold)
         ax.set_ylabel(textwrap.fill(score_name(one), 24), fontsize="small", **LITERAL)
+    limits = [ax.get_ylim() for ax in of_scores]
     for ax in of_scores:  # one scale, as the threshold is one for all
-        ax.set_ylim(min(one.get_ylim()[0] for one in of_scores), max(one.get_ylim()[1] for one in of_scores))
+        ax.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
     fig.align_ylabels(axes)
     axes[-1].set_xlabel(traces.label, **LITERAL)
     axes[-1].set_xlim(traces.edges[0], traces.edges[-1])
-    noun = _noun(one, traces)
+    noun = place_noun(one, known)
     if shown and len(shown) < len(traces.names):
         notes.append(_left_out(traces, scores, decision, shown, noun))
     if scores.vanilla is not None and scores.ends is not None:
         notes.append(about_outside(int(scores.outside.sum()), scores.outside.size, noun, scores.quantity))
-    if _overlapping(one):
-        notes.append("where regions overlap, the smallest is shown")
+    if is_overlapping(one):
+        notes.append(OVERLAPPING)
+    if (traces.cells < 0).any():
+        notes.append("steps in no region are plain too, and have no score")
     said = [*([] if decision is None else [decision.question(noun)]), *notes, *[STATEMENT][: one.pair is not None]]
     handles = [*_marks_in_words(decision, look), *handles, *lines]
-    small: dict[str, Any] = {"frameon": False, "fontsize": "small", "title_fontsize": "small"}
-    said = [textwrap.fill(line, 150) for line in said]
-    columns = columns_that_fit(handles, 160, 4)
-    fig.legend(handles=handles, loc="outside lower center", ncols=columns, title="\n".join(said) or None, **small)
+    draw_legend(fig, handles, said, room=160, width=150, most=4)
     flat = [] if decision is None else nothing_stands_out(decision.nothing, 0, noun)
     draw_heading(fig, title, 100, about=line_of_row(sample, index), cautions=[*warned, *flat])
     return fig
-
-
-def _noun(sample: AttributionSample, traces: Traces) -> str:
-    """What a feature is called."""
-    if sample.regions is not None:
-        return "region"
-    return "point" if traces.per_channel else "step"
-
-
-def _overlapping(sample: AttributionSample) -> bool:
-    return (
-        sample.regions is not None
-        and sample.regions.masks[0].dtype == bool
-        and bool((sample.regions.masks[0].sum(axis=0) > 1).any())
-    )
 
 
 def _shown(traces: Traces, scores: Scores) -> list[int]:

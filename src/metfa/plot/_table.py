@@ -13,7 +13,7 @@ from metfa._base.palettes import DEFAULT_PALETTE, palette_named
 from metfa._base.percents import counted, percent
 from metfa._base.validation import as_list, check_kind, positive_int
 from metfa.plot._bars import label_of
-from metfa.plot._headings import LITERAL, columns_that_fit, draw_heading
+from metfa.plot._headings import LITERAL, draw_heading, draw_legend
 from metfa.plot.cells import Cells, lines_below, name_of_row, rows_in_words
 from metfa.plot.images import FAINT
 from metfa.results.cautions import FLIPS_FROM
@@ -153,15 +153,8 @@ def table(
         _name_groups(ax, [names[lead] if lead >= 0 else none for lead in cells.lead[drawn]], by="left")
     if len({cells.classes[row] for row in drawn}) > 1 and chosen is None:
         _name_groups(ax, [cells.classes[row] for row in drawn], by="right")
-    fig.legend(
-        handles=handles,
-        loc="outside lower center",
-        ncols=columns_that_fit(handles, int(13 * fig.get_figwidth())),
-        frameon=False,
-        fontsize="small",
-        title="\n".join(textwrap.fill(line, int(13 * fig.get_figwidth())) for line in said),
-        title_fontsize="small",
-    )
+    across = int(13 * fig.get_figwidth())
+    draw_legend(fig, handles, said, room=across, width=across)
     warned = int(cells.warned[order].sum())
     share = f"{percent(flips_from, 0)} or more of the noisy copies"
     caution = f"The noise changed the prediction in {share} of {counted(warned, 'row')}, drawn faintly"

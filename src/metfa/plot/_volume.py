@@ -14,14 +14,14 @@ from metfa._base.percents import percent
 from metfa._base.validation import check_kind
 from metfa.plot._bars import found, score_name
 from metfa.plot._canvas import new_figure
-from metfa.plot._headings import columns_that_fit, draw_heading
-from metfa.plot.images import FAINT, common_scale, draw_colour_bar, draw_picture, draw_scores, paint_marks
+from metfa.plot._headings import draw_heading, draw_legend
+from metfa.plot.images import common_scale, draw_colour_bar, draw_picture, draw_scores, entries_of, paint_marks
 from metfa.plot.kinds import Volume
-from metfa.plot.readings import said_to_be
+from metfa.plot.readings import place_noun, said_to_be
+from metfa.plot.traces import OVERLAPPING, is_overlapping
 from metfa.plot.voxels import NAMES, Voxels
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out
 from metfa.results.compared import STATEMENT
-from metfa.results.decisions import Decision
 from metfa.results.sample import AttributionSample
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["volume"]
 
 SLICES = 6
+NOWHERE = 2  # instead of a mark, where a voxel is in no region
 WIDTH, NARROWEST, TALLEST = 11.0, 8.0, 2.4  # inches of the panels of a row together, and of the tallest one
 TITLES, BAR = 0.5, 0.6  # inches of the titles above a row, and of the scale below it
 
@@ -103,22 +104,22 @@ def volume(
     one = sample.of_input(index)
     warned = cautions(one, 0, flips_from)
     voxels = Voxels.of(one, known)
-    scores, decision, notes = found(one, terms.of_input(index), confidence_level, "intervals")
-    notes = [note for note in notes if not note.startswith("intervals have")]
-    values = np.append(scores.values, 0.0)[voxels.cells]
+    scores, decision, notes = found(one, terms.of_input(index), confidence_level, None)
+    values = np.append(scores.values, np.nan)[voxels.cells]
+    marks = np.zeros(one.n_features, np.int8) if decision is None else decision.marks[0]
     look = _Look(
-        np.zeros(voxels.cells.shape, np.int8) if decision is None else np.append(decision.marks[0], 0)[voxels.cells],
+        np.append(marks, NOWHERE)[voxels.cells],
         None if decision is None else colours.of_marks(decision.kinds),
         faint=bool(warned),
     )
-    at = known.at or _strongest(scores.values, voxels)
-    scale = common_scale([values], about_0=one.pair is not None)
+    at = known.at or _strongest(values, voxels)
+    scale = common_scale([np.nan_to_num(values)], about_0=one.pair is not None)
     fig, rows = _panels(voxels)
     called = scores.called.split(",")[0]
     for axis in range(3):
         picture, place = voxels.picture.take(at[axis], axis), voxels.place(axis, at[axis])
-        draw_scores(rows[0][axis], picture, values.take(at[axis], axis), f"{called}\n{place}", scale)
-        _draw_marks(rows[1][axis], look, voxels, axis, at[axis], f"significance\n{place}")
+        draw_scores(rows[0][axis], picture, values.take(at[axis], axis), f"{place}\n{called}", scale)
+        _draw_marks(rows[1][axis], look, voxels, axis, at[axis], f"{place}\nsignificance")
         name = f"largest score along the {NAMES[axis]}s"
         draw_scores(rows[2][axis], voxels.picture.max(axis), _largest(values, axis), name, scale)
         for row in rows[:2]:
@@ -133,15 +134,16 @@ def volume(
         ax.set_aspect(voxels.aspects[known.axis])
         ax.title.set_fontsize("small")
     draw_colour_bar(fig, rows[2], scale, label=score_name(one), location="bottom", aspect=50, fraction=0.08)
-    noun = "voxel" if one.regions is None else "region"
+    if overlapping := is_overlapping(one):
+        notes.append(OVERLAPPING)
+    if (voxels.cells < 0).any():
+        notes.append("voxels in no region show the picture alone")
+    noun = place_noun(one, known)
     said = [*([] if decision is None else [decision.question(noun)]), *notes, *[STATEMENT][: one.pair is not None]]
-    chosen = "as given" if known.at else "which has the largest score"
+    chosen = "as given" if known.at else "which has the largest score" + " of those shown" * overlapping
     said.append(f"planes through slice {at[0]}, row {at[1]}, column {at[2]}, {chosen}; {voxels.caption}")
-    handles = _legend(decision, look)
-    small: dict[str, Any] = {"frameon": False, "fontsize": "small", "title_fontsize": "small"}
-    columns = columns_that_fit(handles, 140)
-    said = [textwrap.fill(line, 130) for line in said]
-    fig.legend(handles=handles, loc="outside lower center", ncols=columns, title="\n".join(said), **small)
+    handles = [] if decision is None else entries_of(decision, look.kinds or [], faint=look.faint)
+    draw_legend(fig, handles, said, room=140, width=130)
     flat = [] if decision is None else nothing_stands_out(decision.nothing, 0, noun)
     draw_heading(fig, title, 100, about=line_of_row(sample, index), cautions=[*warned, *flat])
     return fig
@@ -149,7 +151,7 @@ def volume(
 
 @dataclass(frozen=True, eq=False)
 class _Look:
-    """Marks of all voxels, and name, mark and colour of each kind; None where nothing could be decided."""
+    """Marks of all voxels, or `NOWHERE`; name, mark and colour of each kind, None where nothing could be decided."""
 
     marks: np.ndarray
     kinds: list[tuple[str, int, str]] | None
@@ -178,16 +180,16 @@ def _panels(voxels: Voxels) -> tuple[Figure, list[np.ndarray]]:
     return fig, rows
 
 
-def _strongest(scores: np.ndarray, voxels: Voxels) -> tuple[int, int, int]:
+def _strongest(values: np.ndarray, voxels: Voxels) -> tuple[int, int, int]:
     """The voxel with the largest score by absolute value; of a region the voxel nearest to its middle."""
-    places = np.argwhere(voxels.cells == int(np.abs(scores).argmax()))
+    places = np.argwhere(voxels.cells == voxels.cells.flat[np.nanargmax(np.abs(values))])
     nearest = places[((places - places.mean(axis=0)) ** 2).sum(axis=1).argmin()]
     return int(nearest[0]), int(nearest[1]), int(nearest[2])
 
 
 def _largest(values: np.ndarray, axis: int) -> np.ndarray:
-    """The score that is largest by absolute value along an axis."""
-    places = np.expand_dims(np.abs(values).argmax(axis), axis)
+    """The score that is largest by absolute value along an axis; NaN where there is none."""
+    places = np.expand_dims(np.nan_to_num(np.abs(values), nan=-1).argmax(axis), axis)
     return np.take_along_axis(values, places, axis).squeeze(axis)
 
 
@@ -216,13 +218,3 @@ def _draw_cross(ax: Axes, at: tuple[int, int, int], axis: int) -> None:
     for colour, width in (("black", 1.6), ("white", 0.7)):
         ax.axhline(row, color=colour, linewidth=width, alpha=0.8)
         ax.axvline(column, color=colour, linewidth=width, alpha=0.8)
-
-
-def _legend(decision: Decision | None, look: _Look) -> list[Any]:
-    from matplotlib.patches import Patch
-
-    if decision is None:
-        return []
-    shares = [(name, colour, float((decision.marks == mark).mean())) for name, mark, colour in look.kinds or []]
-    opacity = FAINT / 0.8 if look.faint else 1.0
-    return [Patch(color=colour, alpha=opacity, label=f"{name} {percent(share, 1)}") for name, colour, share in shares]

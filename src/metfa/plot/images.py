@@ -38,6 +38,7 @@ __all__ = [
     "draw_note",
     "draw_picture",
     "draw_scores",
+    "entries_of",
     "figure",
     "grey",
     "paint_marks",
@@ -212,12 +213,12 @@ def draw_picture(ax: Axes, picture: np.ndarray, caption: str) -> None:
 
 
 def draw_scores(ax: Axes, picture: np.ndarray, scores: np.ndarray, name: str, scale: Scale) -> None:
-    """Draw scores over a picture; strong scores cover it, faint ones let it show through."""
+    """Draw scores over a picture; strong scores cover it, faint ones let it show through. NaN: there is none."""
     from matplotlib import colormaps
 
     scores = enlarged(scores, picture.shape[:2])
     strength = np.clip(np.abs(scores) / scale.high, 0, 1)
-    weight = np.clip(0.35 + 2.5 * strength, 0, 1)[..., None]  # faint scores let the picture through
+    weight = np.nan_to_num(np.clip(0.35 + 2.5 * strength, 0, 1))[..., None]  # faint scores let the picture through
     coloured = colormaps[scale.colour_map](np.clip((scores - scale.low) / (scale.high - scale.low), 0, 1))[..., :3]
     constant = scores.size > 1 and scores.min() == scores.max()
     title = f"{name.splitlines()[0]}\nconstant: {scores.flat[0]:.3g}" if constant else name
@@ -250,11 +251,16 @@ def draw_marks(
     ax: Axes, decision: Decision, picture: np.ndarray, name: str, colours: Palette, *, faint: bool
 ) -> list[Patch]:
     """Draw what is decided about each pixel of the one input; returns the entries of the legend."""
+    kinds = colours.of_marks(decision.kinds)
+    paint_marks(ax, decision.marks[0], picture, name, kinds, faint=faint)
+    return entries_of(decision, kinds, faint=faint)
+
+
+def entries_of(decision: Decision, kinds: list[tuple[str, int, str]], *, faint: bool) -> list[Patch]:
+    """The entries of a legend: each mark with its share of the features of the one input."""
     from matplotlib.patches import Patch
 
-    marks, kinds = decision.marks[0], colours.of_marks(decision.kinds)
-    paint_marks(ax, marks, picture, name, kinds, faint=faint)
-    shares = [(kind, colour, float((marks == mark).mean())) for kind, mark, colour in kinds]
+    shares = [(kind, colour, float((decision.marks == mark).mean())) for kind, mark, colour in kinds]
     opacity = FAINT / 0.8 if faint else 1.0
     return [Patch(color=colour, alpha=opacity, label=f"{kind} {percent(share, 1)}") for kind, colour, share in shares]
 
@@ -262,14 +268,15 @@ def draw_marks(
 def paint_marks(
     ax: Axes, marks: np.ndarray, picture: np.ndarray, name: str, kinds: list[tuple[str, int, str]], *, faint: bool
 ) -> None:
-    """Paint marks (height, width) over a picture, in the colours of `Palette.of_marks`."""
-    from matplotlib.colors import to_rgb
+    """Paint marks (height, width) over a picture, in the colours of `Palette.of_marks`; other numbers let it show."""
+    from matplotlib.colors import to_rgba
 
-    painted = np.zeros((*marks.shape, 3))
+    painted = np.zeros((*marks.shape, 4))
     for _, mark, colour in kinds:
-        painted[marks == mark] = to_rgb(colour)
-    weight = FAINT if faint else 0.8
-    _show(ax, weight * enlarged(painted, picture.shape[:2]) + (1 - weight) * grey(picture), name)
+        painted[marks == mark] = to_rgba(colour)
+    painted = enlarged(painted, picture.shape[:2])
+    weight = (FAINT if faint else 0.8) * painted[..., 3:]
+    _show(ax, weight * painted[..., :3] + (1 - weight) * grey(picture), name)
 
 
 def size_of(height: int, width: int) -> tuple[float, float]:

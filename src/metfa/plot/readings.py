@@ -10,7 +10,7 @@ from metfa._base.validation import shown
 from metfa.plot.kinds import Image, Kind, Series, Volume
 from metfa.results.sample import AttributionSample
 
-__all__ = ["kind_of", "map_shape", "said_to_be"]
+__all__ = ["kind_of", "map_shape", "place_noun", "said_to_be"]
 
 STRIP = 4  # longer or flatter maps of inputs without a channel axis may as well be series
 Given = TypeVar("Given", Series, Volume, Image)
@@ -54,6 +54,17 @@ def said_to_be(wanted: type[Given], sample: AttributionSample, kind: Any) -> Giv
     if isinstance(known, Series | Volume | Image) and not isinstance(known, wanted):
         raise TypeError(f"`kind` must be a metfa.plot.{wanted.__name__}, got {known!r}: `sample.plot` takes the others")
     return cast("Given", _checked(known, map_shape(sample)))
+
+
+def place_noun(sample: AttributionSample, kind: Series | Volume) -> str:
+    """What a feature is called: a region; a step of all channels, or a point of one; a voxel."""
+    if sample.regions is not None:
+        return sample.noun
+    if isinstance(kind, Volume):
+        return "voxel"
+    shape = sample.feature_shape
+    channels = 1 if len(shape) == 1 else shape[1 if kind.axis == 0 else 0]
+    return "step" if channels == 1 else "point"
 
 
 def _shape_of_input(sample: AttributionSample) -> tuple[int, ...] | None:

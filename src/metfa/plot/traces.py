@@ -12,7 +12,9 @@ from metfa.results.masks import count_of
 from metfa.results.regions import Regions
 from metfa.results.sample import AttributionSample
 
-__all__ = ["Traces", "cells_of", "runs_of"]
+__all__ = ["OVERLAPPING", "Traces", "cells_of", "is_overlapping", "runs_of"]
+
+OVERLAPPING = "where regions overlap, the smallest is shown"
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +76,12 @@ def cells_of(sample: AttributionSample) -> np.ndarray:
     if sample.regions is None:
         return np.arange(int(np.prod(shape))).reshape(shape)
     return _smallest(sample.regions)
+
+
+def is_overlapping(sample: AttributionSample) -> bool:
+    """Whether the features of one input are regions that hide parts of each other in `cells_of`."""
+    mask = None if sample.regions is None else sample.regions.masks[0]
+    return mask is not None and mask.dtype == bool and bool((mask.sum(axis=0) > 1).any())
 
 
 def _smallest(regions: Regions) -> np.ndarray:

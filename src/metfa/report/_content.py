@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from metfa.plot.kinds import Kind, Series, Volume
+from metfa.plot.readings import place_noun
 from metfa.report._cells import Samples, packed, placed
 from metfa.report._certificate import certificate_of
 from metfa.report._compared import classes_of, compared_of
 from metfa.report._deciding import deciding
 from metfa.report._inputs import named, pictured
 from metfa.report._layers import colours_of, layers_of
-from metfa.report._places import place_noun, placed_kind, placed_of
+from metfa.report._places import placed_kind, placed_of
 from metfa.report._regions import log_e_values_of, outlines_of, plane_of
 from metfa.report._words import about_of, is_noisy, kinds_of, lines_of, paragraph_of, warnings_of
 from metfa.results.cautions import cautions

@@ -8,14 +8,14 @@ import numpy as np
 
 from metfa.plot.kinds import Image, Kind, Series, Volume
 from metfa.plot.readings import kind_of
-from metfa.plot.traces import Traces
+from metfa.plot.traces import Traces, is_overlapping
 from metfa.plot.voxels import NAMES, Voxels
 from metfa.report._cells import packed
 from metfa.report._layers import colours_of
 from metfa.results.sample import AttributionSample
 from metfa.text.reading import harmless_text
 
-__all__ = ["place_noun", "placed_kind", "placed_of"]
+__all__ = ["placed_kind", "placed_of"]
 
 MOST = 2**21  # places of a page: 1,048,576 voxels and 50 samples take about 10 MB
 LEVELS = 2**16 - 1  # of a signal, from its lowest to its highest value
@@ -27,15 +27,6 @@ def placed_kind(sample: AttributionSample, kind: Kind | None) -> Series | Volume
     if isinstance(found, Image) and found.has_axes:
         raise ValueError("`kind`: a page shows images without labels of rows and columns: leave them out, or `kind`")
     return found if isinstance(found, Series | Volume) else None
-
-
-def place_noun(sample: AttributionSample, kind: Series | Volume) -> str:
-    """What a feature is called."""
-    if sample.regions is not None:
-        return sample.noun
-    if isinstance(kind, Volume):
-        return "voxel"
-    return "step" if len(sample.feature_shape) == 1 else "point"
 
 
 def placed_of(sample: AttributionSample, kind: Series | Volume, name: str) -> dict[str, Any]:
@@ -58,6 +49,7 @@ def placed_of(sample: AttributionSample, kind: Series | Volume, name: str) -> di
     alone = sample.regions is None and np.array_equal(cells.ravel(), np.arange(cells.size))
     names = None if sample.regions is None else [harmless_text(name) for name in _names(sample)]
     place |= {"shape": list(cells.shape), "cells": None if alone else packed(cells.astype("<i4"))}
+    place["overlapping"] = is_overlapping(sample)
     return {**data, "names": names, "located": place}
 
 

@@ -27,7 +27,9 @@ from metfa.results.terms import Terms, checked_threshold, filled
 from metfa.stats.validation import as_level
 from metfa.text.reading import harmless_text
 
-__all__ = ["numbered", "page", "write"]
+__all__ = ["MARK", "numbered", "page", "write"]
+
+MARK = '<meta name="generator" content="metfa '  # by which a page of ours is known
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def write(
         of results, one for some of its keys; for several inputs, one for some of the parts. Of a series the page shows
         the signal with its marked steps, of a volume slices with a slider.
     overwrite : bool
-        Whether to replace a page that stands there, as a cell of a notebook does when it runs again.
+        Whether to replace a page that stands there, as a cell of a notebook does when it runs again. Other files stay.
 
     Returns
     -------
@@ -113,7 +115,7 @@ def write(
     Raises
     ------
     FileExistsError
-        If `path` exists, without `overwrite`.
+        If `path` exists, without `overwrite`, or is no page that metfa wrote.
     TypeError, ValueError
         For bad arguments. Too few samples are no error: the page says so.
 
@@ -224,7 +226,7 @@ def _target(path: Any, *, overwrite: bool) -> Path:
     target = as_path(path, "path")
     if target.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"`path` must end with .html, got {target.name!r}")
-    check_replaceable(target, target.suffix if check_flag(overwrite, "overwrite") else None, kind="file")
+    check_replaceable(target, MARK if check_flag(overwrite, "overwrite") else None, kind="file")
     existing = next(folder for folder in target.absolute().parents if folder.exists())
     if not existing.is_dir():
         raise NotADirectoryError(f"`path`: {existing} is no folder, so {target} cannot be written")

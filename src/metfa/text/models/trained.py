@@ -26,6 +26,7 @@ __all__ = ["TrainedBiLSTM", "read_model", "save_model"]
 
 VERSION = 1
 MAX_BYTES = 64 * 2**20  # of the file, and of its unpacked content
+FIRST = "about.npy"  # the first part, by which such a file is known
 MAX_HEADER = 4096  # of a part's .npy header
 DAMAGE = (ValueError, TypeError, LookupError, RuntimeError, EOFError, zipfile.BadZipFile, zlib.error, struct.error)
 SIZES = ("embedding_size", "n_units", "n_hidden")
@@ -83,12 +84,12 @@ def save_model(model: TrainedBiLSTM, path: str | Path, *, overwrite: bool = Fals
     Raises
     ------
     FileExistsError
-        If `path` exists, and is no .npz file or `overwrite` is not given.
+        If `path` exists, and is no such file or `overwrite` is not given.
     """
     if not isinstance(model, TrainedBiLSTM):
         raise TypeError(f"`model` must be a TrainedBiLSTM, got {type(model).__name__}")
     path = as_path(path, "path")
-    check_replaceable(path, ".npz" if check_flag(overwrite, "overwrite") else None, kind="file")
+    check_replaceable(path, FIRST if check_flag(overwrite, "overwrite") else None, kind="file")
     module = model.module
     about = {
         "version": VERSION,
