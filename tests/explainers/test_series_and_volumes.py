@@ -478,7 +478,7 @@ class TestUnfit:
 
     @pytest.mark.parametrize("n_channels", [1, 6])
     def test_series_of_a_recurrent_network(self, n_channels):
-        """They would be read as `length` channels of a few steps; one channel is known by its size, six by the layer."""
+        """They would be read as `length` channels of few steps. One channel is known by its size, six by the layer."""
 
         class Recurrent(nn.Module):
             def __init__(self):

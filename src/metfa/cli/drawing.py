@@ -19,7 +19,8 @@ __all__ = ["MARK_OF_FIGURES", "VIEWS", "drawn_figures", "drawn_views", "png_of"]
 
 FIGURE, MAPS, WORDS, PAGE = "figure.png", "maps.png", "words.html", "report.html"
 CERTIFIED, AROUND = "certified.png", "regions.png"
-MARK_OF_FIGURES = "Software\0metfa"  # by which a figure of ours is known
+SAID_OF_FIGURES = {"Software": "metfa"}  # in their metadata
+MARK_OF_FIGURES = "\0".join(*SAID_OF_FIGURES.items())  # as it is in the file: by this a figure of ours is known
 VIEWS = frozenset([FIGURE, MAPS, WORDS, PAGE, CERTIFIED, AROUND])
 
 
@@ -104,5 +105,5 @@ def png_of(drawn: Any) -> bytes:
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")  # a title in a script that the font lacks
-        drawn.savefig(buffer, format="png", dpi=110, metadata=dict([MARK_OF_FIGURES.split("\0")]))
+        drawn.savefig(buffer, format="png", dpi=110, metadata=SAID_OF_FIGURES)
     return buffer.getvalue()

@@ -11,7 +11,7 @@ from metfa._base.mapped import unload
 from metfa._base.provenance import printable
 from metfa._base.validation import as_names, one_of, shown
 from metfa.results.corrections import STATEMENTS
-from metfa.results.parts import equal, in_order, short
+from metfa.results.joining import equal, in_order, short
 from metfa.results.samples import Samples
 from metfa.results.scaled import SCALES, scaled_sample
 from metfa.results.stopping import Stopping

@@ -11,7 +11,7 @@ import numpy as np
 
 from metfa._base.mapped import unload
 from metfa.results.corrections import BOTH
-from metfa.results.parts import check_plain
+from metfa.results.joining import check_plain
 from metfa.results.terms import Terms
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from metfa._base.validation import one_of
 from metfa._base.warnings import DegenerateAttributionsWarning, each_once, warn
 from metfa.calls.targets import row_targets
 from metfa.results.differences import difference_of
-from metfa.results.parts import equal
+from metfa.results.joining import equal
 from metfa.results.sample import AttributionSample
 from metfa.results.scaled import SCALES
 from metfa.results.until import Until

@@ -1,4 +1,4 @@
-"""Parts of results: samples of one input, of two calls joined, and the numbers of samples at which somebody looked."""
+"""Samples of one input, samples of two calls joined, and the numbers of samples at which somebody looked."""
 
 from __future__ import annotations
 
