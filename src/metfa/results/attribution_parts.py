@@ -14,8 +14,8 @@ from metfa._base.percents import counted
 from metfa._base.provenance import printable
 from metfa._base.validation import shown
 from metfa.results.cautions import FLIPS_FROM
-from metfa.results.layout import Layout
 from metfa.results.joining import same_maps
+from metfa.results.layout import Layout
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Stopping
 from metfa.results.terms import Terms

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa.results.across import across_rows
-from metfa.results.pairs import paired
 from metfa.results.joining import input_of, joined
+from metfa.results.pairs import paired
 from metfa.results.pooling import pooled_sample
 from metfa.results.regions import regions_of
 from metfa.results.samples import Samples

@@ -9,8 +9,8 @@ import numpy as np
 
 from metfa._base.mapped import unload
 from metfa.results.differences import subtracted
-from metfa.results.moments import of_both_signs
 from metfa.results.joining import both, check_plain
+from metfa.results.moments import of_both_signs
 from metfa.results.regions import Regions
 from metfa.results.rules import RULES, USUAL
 from metfa.results.terms import Terms

@@ -15,8 +15,8 @@ from metfa._base.percents import counted, percent
 from metfa._base.provenance import printable
 from metfa.results.cautions import predicted
 from metfa.results.decisions import samples_for_interval
-from metfa.results.moments import mean_of, median_of, of_both_signs, std_of
 from metfa.results.joining import grown, read_only, with_record
+from metfa.results.moments import mean_of, median_of, of_both_signs, std_of
 from metfa.results.population import Population
 from metfa.results.regions import Regions
 from metfa.results.rules import RULES

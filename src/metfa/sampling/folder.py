@@ -23,9 +23,9 @@ from metfa._base.validation import as_path
 from metfa._base.writing import changed_file, kept_after, new_file, put, sweep
 from metfa.results.arrays import array_offset, map_array, write_array, write_array_header
 from metfa.results.files import MANIFEST, check_inputs, check_targets, load_joined, write_manifest
+from metfa.results.joining import same_maps
 from metfa.results.layout import Layout, sizes_of
 from metfa.results.manifests import read_json, write_json
-from metfa.results.joining import same_maps
 from metfa.results.rules import RULES, USUAL, USUAL_ONCE
 from metfa.results.sample import AttributionSample
 from metfa.results.until import Until
