@@ -1,4 +1,4 @@
-"""The effect of `autocast=torch.bfloat16` on maps and marks, compared with the effect of another seed in float32."""
+"""The effect of `fast="bfloat16"` on maps and marks, compared with the effect of another seed in float32."""
 
 import numpy as np
 import torch

@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-BEST = {"autocast": torch.bfloat16, "memory_format": torch.channels_last}  # together with folded batch normalisation
+BEST = {"autocast": torch.bfloat16, "memory_format": torch.channels_last}  # of bare forwards of a folded network
 
 
 def bare_forwards(model, pixels, n, *, autocast=None, memory_format=torch.contiguous_format, batch=16) -> None:

@@ -162,7 +162,7 @@ class TestLibraries:
         exact, _ = RISE(net, n_masks=30)(images, 0, rngs=generators())
         assert set(seen) == {12 * 9, torch.float32}
         seen.clear()
-        explainer = RISE(metfa.Called(net, autocast=torch.bfloat16, memory_format=torch.channels_last), n_masks=30)
+        explainer = RISE(metfa.Called(net, fast="bfloat16", memory_format=torch.channels_last), n_masks=30)
         maps, _ = explainer(images, 0, rngs=generators())
         assert set(seen) == {1, torch.bfloat16}
         assert 0 < (maps - exact).abs().max() < 0.1
@@ -177,9 +177,7 @@ class TestLibraries:
 
         net = Net(torch.float32)
         with Casts() as casts:
-            RISE(metfa.Called(net, autocast=torch.bfloat16), n_masks=50)(
-                torch.from_numpy(IMAGES).float(), 0, rngs=generators()
-            )
+            RISE(metfa.Called(net, fast="bfloat16"), n_masks=50)(torch.from_numpy(IMAGES).float(), 0, rngs=generators())
         assert casts.of_weights == 1  # of 13 passes
         assert net.linear.weight.dtype == torch.float32
 

@@ -52,9 +52,8 @@ class LRP:
     Parameters
     ----------
     called : torch.nn.Module or Called
-        Model, or a `metfa.Called` that says how it is asked (not with ``autocast=torch.float16``, in which the
-        stabiliser is zero): inputs (batch, channels, \*features) -> scores (batch, classes), before a softmax: logits.
-        It may normalise its inputs itself, as loaded models do.
+        Model, or a `metfa.Called` that says how it is asked: inputs (batch, channels, \*features) -> scores (batch,
+        classes), before a softmax: logits. It may normalise its inputs itself, as loaded models do.
     composite : str or zennit.core.Composite
         Which rule each layer has:
 
@@ -147,8 +146,6 @@ class LRP:
             raise TypeError(
                 f"`model` must be a torch.nn.Module, got {type(self.model).__name__}: LRP looks at its layers"
             )
-        if self.called.autocast == torch.float16:
-            raise ValueError("`autocast` must not be torch.float16, in which LRP divides by zero: use torch.bfloat16")
         check_channel_axis(self.channel_axis)
         check_bounds(self.bounds)
         with needs_extra("LRP", "lrp"):
@@ -243,9 +240,8 @@ class LRP:
         with weights_frozen(self.model), torch.enable_grad():
             scores = self.called.scores(inputs.detach())
             rows = row_targets(target, to_host(scores), len(inputs))
-            close = LOST[
-                "autocast" if self.called.autocast else "double" if inputs.dtype == torch.float64 else "single"
-            ]
+            exact = "double" if inputs.dtype == torch.float64 else "single"
+            close = LOST["bfloat16" if self.called.fast == "bfloat16" else exact]
             return Shares.of([self._shares_of(inputs[row : row + 1], rows[row]) for row in range(len(inputs))], close)
 
     def _shares_of(self, row: torch.Tensor, target: Any) -> tuple[float, float, dict[tuple[str, str], float]]:

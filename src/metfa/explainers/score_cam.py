@@ -209,6 +209,7 @@ class ScoreCAM:
 
         def look(start: int, stop: int) -> None:
             nonlocal name
+            self.called.laid_out(inputs[start:stop])
             with watched(self.model, self.layer, self.reshape_transform, inputs.shape[2:]) as watch:
                 scores = widen(self.called.in_one_pass(inputs[start:stop].clone()))  # it may work in place on its input
             if self.called.row_look.finds_dependence(inputs[start:stop], scores):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metfa._base.earlier_words import same_explainer
 from metfa._base.validation import positive_int
 from metfa.results.across import joined_rows
 from metfa.results.corrections import STATEMENTS
@@ -144,6 +145,7 @@ def joined(sample: S, other: S) -> S:
     parts = None
     if sample.pair is not None and other.pair is not None:
         parts = joined(sample.pair[0], other.pair[0]), joined(sample.pair[1], other.pair[1])
+    layouts = sorted({one.provenance.get("layout") for one in (sample, other)} - {None})
     made = {"n_samples": len(ids), "first_sample": min(ids), **spent, "seconds": round(spent["seconds"], 3)}
     return replace(
         sample,
@@ -152,7 +154,13 @@ def joined(sample: S, other: S) -> S:
         sample_ids=tuple(ids[i] for i in order),
         stopping=stopping,
         pair=parts,
-        provenance={**sample.provenance, **made, "unmoved": unmoved, "looks": sorted({*sample.looks, *other.looks})},
+        provenance={
+            **sample.provenance,
+            **made,
+            "unmoved": unmoved,
+            "looks": sorted({*sample.looks, *other.looks}),
+            **({"layout": " and ".join(layouts)} if layouts else {}),
+        },
     )
 
 
@@ -208,10 +216,9 @@ def _check_joins(sample: Samples, other: Samples) -> None:
                 f"`other` has another `{name}`: {short(getattr(other, name))} against {short(getattr(sample, name))}"
             )
     for name in ("explainer", "noise", "rng", "streams"):
-        if sample.provenance.get(name) != other.provenance.get(name):
-            raise ValueError(
-                f"`other` was made with {name}={other.provenance.get(name)}, this with {sample.provenance.get(name)}"
-            )
+        one, two = sample.provenance.get(name), other.provenance.get(name)
+        if one != two and not (name == "explainer" and same_explainer(one, two)):
+            raise ValueError(f"`other` was made with {name}={two}, this with {one}")
     if sample.provenance.get("compared") != other.provenance.get("compared"):
         raise ValueError(f"`other` has other differences: {short(other.provenance.get('compared'))}")
     if sample.regions != other.regions:

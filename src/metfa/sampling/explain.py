@@ -9,6 +9,7 @@ from metfa._base.other_words import our_words
 from metfa._base.progress import progress_bar
 from metfa._base.warnings import each_once
 from metfa.calls.guard import left_as_found
+from metfa.calls.layouts import layout_kept
 from metfa.results.attribution_parts import in_parts
 from metfa.results.sample import AttributionSample
 from metfa.results.until import Until
@@ -139,7 +140,7 @@ def explain(
     aimed = rule if request.over is not None else with_own_threshold(rule, explainer)
     rounds = rounds_of(aimed, n_rows, signed=known_signed(explainer), over=request.over)
     with sink_of(request) as sink:  # to its end: until then the store is this call's alone
-        with left_as_found(explainer, request.predict):
+        with left_as_found(explainer, request.predict), layout_kept(sink.laid_out):
             sampler = Sampler(request, sink)
             seen = sampler.seen(rule.over if isinstance(rule, Until) else None)
             if sampler.layout is not None and isinstance(aimed, Until):

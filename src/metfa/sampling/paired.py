@@ -12,6 +12,7 @@ import numpy as np
 
 from metfa._base.progress import progress_bar
 from metfa.calls.guard import left_as_found
+from metfa.calls.layouts import layout_kept
 from metfa.results.regions import Regions
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Stopping
@@ -63,10 +64,10 @@ def sampled_pair(
         follower = follower.with_root(sink.root)  # a run that is resumed without a seed has its own
         other = held.enter_context(sink_of(follower))
         held.enter_context(left_as_found(*models))
-        with renamed(names[0]):
+        with renamed(names[0]), layout_kept(sink.laid_out):
             first = _of_one_map(Sampler(leader, sink))
         target = aim(first)
-        with renamed(names[1]):
+        with renamed(names[1]), layout_kept(other.laid_out):
             second = _of_one_map(Sampler(follower, other, target))
         seen = _SeenDifferences(first, second, difference, rule.over if isinstance(rule, Until) else None)
         rounds.check(seen, sink.usual)
@@ -106,7 +107,7 @@ def _advance(
     with progress_bar(total, done, shown=shown, unit="map", doing="comparing", extra="image") as bar:
         while (upto := rounds.next(first.taken, (first.made + second.made) / (2 * n_rows))) is not None:
             with first.advancing(upto) as some, second.advancing(upto) as others:
-                chunks = _named(names[0], some), _named(names[1], others)
+                chunks = _named(names[0], some, first.kept_layout), _named(names[1], others, second.kept_layout)
                 for n_maps in chain.from_iterable(zip_longest(*chunks, fillvalue=0)):
                     bar.update(n_maps)
             unmoved = sorted({*first.unmoved} & {*second.unmoved})
@@ -124,9 +125,15 @@ def renamed(argument: str) -> Iterator[None]:
         raise type(error)(str(error).replace("`explainer`", f"`{argument}`")) from error
 
 
-def _named(argument: str, chunks: Iterator[int]) -> Iterator[int]:
+def _named(argument: str, chunks: Iterator[int], laid_out: str | None) -> Iterator[int]:
+    """The chunks of one of the two; each is made when it is asked for, in that one's layout."""
     with renamed(argument):
-        yield from chunks
+        while True:
+            with layout_kept(laid_out):
+                n_maps = next(chunks, None)
+            if n_maps is None:
+                return
+            yield n_maps
 
 
 def _result(

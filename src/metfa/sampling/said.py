@@ -18,10 +18,12 @@ from typing import Any
 
 from metfa._base.validation import check_number
 from metfa.calls.behind import owner_of
+from metfa.calls.called import Called
 from metfa.results.terms import Terms
 from metfa.results.until import Until
 
 __all__ = [
+    "known_facts",
     "known_notes",
     "known_signed",
     "known_terms",
@@ -54,7 +56,15 @@ def known_terms(explainer: Any) -> Terms | None:
 def known_notes(explainer: Any) -> list[list[str]]:
     """What summaries must say of the explainer's results, as it says itself: short names and texts, in order."""
     notes = getattr(owner_of(explainer), "notes", None)
-    return [[str(name), str(text)] for name, text in notes.items()] if isinstance(notes, dict) else []
+    notes = [[str(name), str(text)] for name, text in notes.items()] if isinstance(notes, dict) else []
+    fast = known_facts(explainer).get("fast")
+    return notes if fast is None else [*notes, ["fast", fast]]
+
+
+def known_facts(explainer: Any) -> dict[str, str]:
+    """How the explainer has asked its model, as far as its `Called` knows: layout and copy."""
+    called = _said(explainer, "called")
+    return called.facts if isinstance(called, Called) else {}
 
 
 def maps_are_draws(explainer: Any) -> bool:
