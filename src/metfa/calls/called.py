@@ -43,8 +43,8 @@ class Called:
         `FixedBatch` first.
     batch_size : int, optional
         Rows in one pass. Changed copies of the inputs, which some explainers and metrics make, are rows too. None: 16
-        on a CPU, fewer if images are larger than 256 x 256 pixels (one from 1024 x 1024 on), so that the memory of a
-        pass is about the same; 256 on a GPU, halved until they fit; 256 for texts. It changes speed, memory and
+        on a CPU, 256 on a GPU, fewer of images that would not fit into memory (4 kB a pixel; 4 GiB on a CPU, so one
+        from 1024 x 1024 on, a quarter of a GPU's), halved until they fit; 256 for texts. It changes speed, memory and
         rounding only. (Explainers that ask only about the rows given, such as `Gradient`, use one pass.)
     softmax : bool
         Turn the model's scores into probabilities by a softmax over classes, where probabilities are asked for. False

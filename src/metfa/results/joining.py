@@ -145,7 +145,6 @@ def joined(sample: S, other: S) -> S:
     parts = None
     if sample.pair is not None and other.pair is not None:
         parts = joined(sample.pair[0], other.pair[0]), joined(sample.pair[1], other.pair[1])
-    layouts = sorted({one.provenance.get("layout") for one in (sample, other)} - {None})
     made = {"n_samples": len(ids), "first_sample": min(ids), **spent, "seconds": round(spent["seconds"], 3)}
     return replace(
         sample,
@@ -159,9 +158,16 @@ def joined(sample: S, other: S) -> S:
             **made,
             "unmoved": unmoved,
             "looks": sorted({*sample.looks, *other.looks}),
-            **({"layout": " and ".join(layouts)} if layouts else {}),
+            **_layouts(sample, other),
         },
     )
+
+
+def _layouts(*parts: Samples) -> dict[str, str | None]:
+    """The memory layouts in which the model was asked, which change rounding only; None where a part does not say."""
+    layouts = {part.provenance.get("layout") for part in parts}
+    known = None if None in layouts else " and ".join(sorted(map(str, layouts)))
+    return {} if layouts == {None} else {"layout": known}
 
 
 def with_record(provenance: dict[str, Any]) -> dict[str, Any]:
