@@ -727,7 +727,7 @@ class TestModel:
 
         check_settings("lrp", {"composite": "cplrp"})
         net = wild(vit("timm")).float()
-        named = explainer_of("lrp", net, {"composite": "cplrp"}, bfloat16=True)
+        named = explainer_of("lrp", net, {"composite": "cplrp"}, fast="bfloat16")
         maps, _ = named(IMAGES.float(), 1)
         exact, _ = LRP(net, composite="cplrp")(IMAGES.float(), 1)
         assert np.corrcoef(maps.flatten(), exact.flatten())[0, 1] > 0.95

@@ -15,7 +15,7 @@ from metfa._base.one_line import one_line
 from metfa._base.other_words import our_words
 from metfa._base.validation import check_flag, check_function, positive_int
 from metfa._base.warnings import RowDependenceWarning, warn
-from metfa.calls.answers import about, answered, checked_scores, chosen, softmax, warn_of_probabilities
+from metfa.calls.answers import about, asked_scores, chosen, softmax, warn_of_probabilities
 from metfa.calls.at_fault import or_the_row_at_fault
 from metfa.calls.batches import in_batches
 from metfa.calls.behind import loaded_torch
@@ -192,7 +192,7 @@ class Called:
                 "`torch.from_numpy(inputs)`"
             )
         with self.precision(batch):
-            return checked_scores(answered(self.model, self.laid_out(batch)), len(batch), self.model)
+            return asked_scores(self.model, self.laid_out(batch))
 
     def scores(self, inputs: Any) -> Any:
         """The model's scores of any number of rows, (n, classes), at least float32; `inputs` are left as they are."""
@@ -288,7 +288,7 @@ class Called:
             leaf = self.laid_out(inputs if differentiable else inputs.detach())
             if not differentiable:
                 leaf = leaf.requires_grad_()
-            scores = checked_scores(answered(self.model, leaf), len(leaf), self.model)
+            scores = asked_scores(self.model, leaf)
             targeted = chosen_scores(scores, target, leaf)
             return torch.autograd.grad(targeted.sum(), leaf, create_graph=differentiable)[0], scores
 

@@ -140,13 +140,21 @@ class Layouts:
             try:
                 with torch.no_grad():
                     answered(self._model, row.clone(memory_format=layout))
-            except (RuntimeError, ValueError) as error:
-                with torch.no_grad():
-                    answered(self._model, row.clone(memory_format=torch.contiguous_format))
-                self._refuse(layout, error)
+            except Exception as error:
+                if self._takes(row):
+                    self._refuse(layout, error)
                 layout = None
         self._chosen[self._key(batch)] = layout
         return layout
+
+    def _takes(self, row: Any) -> bool:
+        torch: Any = loaded_torch()
+        try:
+            with torch.no_grad():
+                answered(self._model, row.clone(memory_format=torch.contiguous_format))
+        except Exception:  # the layout is not the reason, and who asks next gets the error
+            return False
+        return True
 
     def _refuse(self, layout: Any, error: Exception) -> None:
         said = " ".join(str(error.__cause__ or error).split())[:200]

@@ -16,7 +16,7 @@ from metfa._arrays import to_host
 from metfa._base.lazy import needs_extra
 from metfa._base.one_line import one_line
 from metfa._base.validation import check_function
-from metfa.calls.answers import answered, checked_scores
+from metfa.calls.answers import asked_scores
 from metfa.calls.called import Called
 from metfa.calls.guard import model_as_found, model_in_evaluation
 from metfa.calls.inputs import SHAPES, check_spatial, require_tensor
@@ -157,7 +157,7 @@ class GradCAMMethod:
         return watches, scores
 
     def _scores(self, batch: torch.Tensor) -> torch.Tensor:
-        return checked_scores(answered(self.model, batch), len(batch), self.model)
+        return asked_scores(self.model, batch)
 
     def _made(self, watches: list[Watch]) -> Any:
         """An object of the method's class, which reads layers with channels last as such."""

@@ -13,7 +13,7 @@ from metfa._arrays import to_host, widen
 from metfa._base.lazy import needs_extra
 from metfa._base.validation import check_flag, keep
 from metfa._base.warnings import MetfaWarning, warn
-from metfa.calls.answers import answered, checked_scores
+from metfa.calls.answers import asked_scores
 from metfa.calls.differentiation import chosen_scores, weights_frozen
 from metfa.calls.held import asks_a_model, hold, model_itself, rows_as_the_model
 from metfa.calls.no_gradient import gradient_expected
@@ -197,7 +197,7 @@ class LRP:
             model, forward = self._pass_of(model, leaf, inputs)
             try:
                 with forward.watching(leaf):
-                    scores = checked_scores(answered(model, leaf), len(leaf), model)
+                    scores = asked_scores(model, leaf)
                 if not scores.detach().isfinite().all():
                     raise ValueError("the model's scores are not finite, so there is no relevance to hand back")
                 chosen = chosen_scores(scores, target, leaf)
@@ -252,7 +252,7 @@ class LRP:
             leaves = Leaves(model)
             forward = AttentionPass(model, conservative=CONSERVATIVE[self.composite], leaves=leaves)
             with forward.watching(leaf):
-                scores = checked_scores(answered(model, leaf), 1, model)
+                scores = asked_scores(model, leaf)
             chosen = chosen_scores(scores, None if target is None else [target], leaf)
             relevance = forward.relevance(chosen, leaf, create_graph=False)
         return float(chosen.detach()), float(relevance.double().sum()), leaves.contributions()

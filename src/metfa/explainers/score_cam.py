@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from metfa._arrays import to_host, widen
+from metfa._base.progress import expected
 from metfa._base.validation import check_flag, keep, one_of
 from metfa.calls.baseline import baseline_like, check_baseline
 from metfa.calls.differentiation import index_of, of_indices
@@ -242,6 +243,7 @@ class ScoreCAM:
         axes = tuple(range(2, features.ndim))
         flat = features.amax(axes) == features.amin(axes)
         rows, channels = (~flat).nonzero(as_tuple=True)
+        expected(round(len(rows) / len(features)), "channels")
         weights = features.new_zeros(features.shape[:2])
         summed = features.new_zeros((len(inputs), *size) if variant.of_masks else (0, *size))
 

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from metfa._base.other_words import our_words
-from metfa._base.progress import progress_bar
+from metfa._base.progress import watched_by
 from metfa._base.warnings import each_once
 from metfa.calls.guard import left_as_found
 from metfa.calls.layouts import layout_kept
 from metfa.results.attribution_parts import in_parts
 from metfa.results.sample import AttributionSample
 from metfa.results.until import Until
+from metfa.sampling.progress import Progress
 from metfa.sampling.request import Request
 from metfa.sampling.rounds import rounds_of
 from metfa.sampling.rounds_of_parts import RoundsOfParts
@@ -141,22 +142,26 @@ def explain(
     aimed = rule if request.over is not None else with_own_threshold(rule, explainer)
     rounds = rounds_of(aimed, n_rows, signed=known_signed(explainer), over=request.over)
     with sink_of(request) as sink:  # to its end: until then the store is this call's alone
-        with left_as_found(explainer, request.predict), layout_kept(sink.laid_out):
+        total, shown = rounds.most * n_rows, request.run.progress
+        with (
+            left_as_found(explainer, request.predict),
+            layout_kept(sink.laid_out),
+            Progress(total, sink.n_done, shown=shown, doing="explaining", explainers=(explainer,)) as progress,
+            watched_by(progress),
+        ):
             sampler = Sampler(request, sink)
             seen = sampler.seen(rule.over if isinstance(rule, Until) else None)
             if sampler.layout is not None and isinstance(aimed, Until):
                 rounds = RoundsOfParts(aimed, n_rows, sampler.layout, signed=known_signed(explainer))
             rounds.check(seen, sink.usual)
             if (finished := sampler.open()) is not None:
+                progress.update(total - sink.n_done)
                 return in_parts(finished)
-            shown = request.run.progress
-            total = rounds.most * n_rows
-            with progress_bar(total, sink.n_done, shown=shown, unit="map", doing="explaining", extra="image") as bar:
-                while (upto := rounds.next(sampler.taken, sampler.made / n_rows)) is not None:
-                    with sampler.advancing(upto) as chunks:
-                        for n_maps in chunks:
-                            bar.update(n_maps)
-                    bar.set_postfix_str(rounds.look(seen, upto, sampler.unmoved))
+            while (upto := rounds.next(sampler.taken, sampler.made / n_rows)) is not None:
+                with sampler.advancing(upto) as chunks:
+                    for n_maps in chunks:
+                        progress.update(n_maps)
+                progress.set_postfix_str(rounds.look(seen, upto, sampler.unmoved))
         sampler.warn()
         of_parts = rounds.of_parts() if isinstance(rounds, RoundsOfParts) else ()
         return in_parts(sampler.sample(rounds.stopping(), of_parts))
