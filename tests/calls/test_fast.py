@@ -81,7 +81,7 @@ def test_bfloat16_is_close(name):
 def test_what_was_done_is_in_the_result(tmp_path):
     explainer = Gradient(metfa.Called(net(), fast="exact"))
     sample = metfa.explain(explainer, IMAGES, 1, noise=NOISE, n_samples=6, rng=0, run=metfa.Run(store=tmp_path / "a"))
-    said = "exact: a copy of the model is asked, with frozen weights, 2 batch normalisations folded; the same function"
+    said = "exact: a copy of the model is asked, 2 batch normalisations folded; the same function up to rounding"
     assert sample.provenance["fast"].startswith(said)
     assert "fast='exact'" in sample.provenance["explainer"]
     assert "2 batch normalisations folded" in str(sample.summary())

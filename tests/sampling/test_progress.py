@@ -71,6 +71,8 @@ def bars(monkeypatch):
         return made[-1]
 
     monkeypatch.setattr(progress, "progress_bar", bar)
+    monkeypatch.setattr(progress, "check_bar", lambda extra: None)
+    monkeypatch.setattr(progress, "DELAY", 0.0)
     return made
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from metfa._base.lazy import needs_extra
 
-__all__ = ["Watcher", "asked", "expected", "progress_bar", "watched_by"]
+__all__ = ["Watcher", "asked", "check_bar", "expected", "progress_bar", "watched_by"]
 
 
 class Watcher(Protocol):
@@ -71,7 +71,16 @@ def progress_bar(total: int, done: int, *, shown: bool, unit: str, doing: str, e
     """A bar of tqdm, or one that shows nothing; the rate does not count the part that is already `done`."""
     if not shown:
         return _Silent()
+    bars = _bars(extra)
+    return bars(total=total, initial=done, unit=unit, desc=doing, dynamic_ncols=True, smoothing=0.1)
+
+
+def check_bar(extra: str) -> None:
+    """Raise if no bar can be shown."""
+    _bars(extra)
+
+
+def _bars(extra: str) -> Any:
     with needs_extra("`progress`", extra):
         from tqdm.auto import tqdm
-
-    return tqdm(total=total, initial=done, unit=unit, desc=doing, dynamic_ncols=True, smoothing=0.1)
+    return tqdm

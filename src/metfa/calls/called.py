@@ -52,8 +52,8 @@ class Called:
         they are. Text models usually return probabilities, so there a plain model means ``Called(model,
         softmax=False)``.)
     fast : {"exact", "bfloat16"}, optional
-        Ask a copy of the model, made when the `Called` is made (its `model`): frozen weights, batch normalisations
-        folded into the layers before them. "exact": the same function up to rounding. "bfloat16": also in that
+        Ask a copy of the model, made when the `Called` is made (its `model`): batch normalisations folded into the
+        layers before them, frozen weights. "exact": the same function up to rounding. "bfloat16": also in that
         precision, which is faster on processors that have it. Single maps change (those of `Gradient` correlate at
         about .9 on EfficientNet-Lite0; optimised masks change by more than rounding), but significance maps agree as
         well as those of two runs with different noise. Maps are float32. Results say what was done. If the model's

@@ -1,8 +1,9 @@
 """A faster copy of a network: the same function up to rounding, or the same function in bfloat16.
 
-The copy has its batch normalisations folded into the layers before them, frozen weights, and weights with channels last
-where `metfa.calls.layouts` asks so. ``torch.compile`` is not used: it won a tenth at most, after a minute of compiling,
-and hides the layers that explainers look at.
+The copy has its batch normalisations folded into the layers before them, weights with channels last where
+`metfa.calls.layouts` asks so, and no gradients of weights, also for libraries that would compute them.
+``torch.compile`` is not used: it won a tenth at most, after a minute of compiling, and hides the layers that explainers
+look at.
 """
 
 from __future__ import annotations
@@ -75,7 +76,6 @@ class FastCopy:
         with torch.no_grad(), torch.autocast(row.device.type, enabled=False):
             if isinstance(answered(network, row.clone()), torch.Tensor):
                 self.folded, _ = folded_in_place(network, lambda: answered(network, row.clone()))
-        network.requires_grad_(False)
         if last:
             network.to(memory_format=torch.channels_last)
 
@@ -87,7 +87,7 @@ class FastCopy:
         )
         precision = "; the model runs in bfloat16, so single maps differ by more than rounding"
         return (
-            f"{self.way}: a copy of the model is asked, with frozen weights{folded}; the same function up to rounding"
+            f"{self.way}: a copy of the model is asked{folded}; the same function up to rounding"
             f"{precision if self.way == 'bfloat16' else ''}"
         )
 
@@ -121,7 +121,8 @@ def fast_copy(model: Any, way: Any) -> Any:
         raise ValueError(
             f"`fast` works on a copy of the model, and {type(network).__name__} cannot be copied ({error}): {INSTEAD}"
         ) from error
-    found = found.eval().requires_grad_(False)
+    # In bfloat16 torch keeps the weights that it has cast only where they could have a gradient.
+    found = found.eval().requires_grad_(way == "bfloat16")
     found.fast_copy = FastCopy(network, way)
     weight = next(found.parameters(), None)
     if way == "bfloat16" and weight is not None and weight.device.type == "cpu" and not _has_bfloat16(torch):

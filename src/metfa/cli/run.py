@@ -12,7 +12,7 @@ import numpy as np
 from metfa import stats
 from metfa._base.class_names import class_with_probability
 from metfa._base.warnings import ModelStateWarning, warn
-from metfa.by_name.methods import GRADCAM, Of, check_method, explainer_of, method_forms, methods_of
+from metfa.by_name.methods import GRADCAM, Of, check_method, explainer_of, methods_of
 from metfa.by_name.noises import noise_of
 from metfa.calls.answers import softmax
 from metfa.cli.folders import begin_folder, note
@@ -136,7 +136,8 @@ def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: in
         )
     known = methods_of(sampling.of)
     if sampling.fast and sampling.method not in known and sampling.method.partition(":")[0] not in ("captum", GRADCAM):
-        raise ValueError(f"`--fast` is for {method_forms(sampling.of)}, but not for your own callables")
+        names = f"{', '.join(known)}, captum:NAME and gradcam:NAME"
+        raise ValueError(f"`--fast` is for {names}; {sampling.method} makes its explainer itself")
     terms = filled(Terms(), Terms.threshold, **analysis.given)
     number = sampling.number(analysis)
     if isinstance(number, Until):

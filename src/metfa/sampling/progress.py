@@ -10,15 +10,17 @@ from __future__ import annotations
 import logging
 import sys
 import time
+from contextlib import ExitStack
 from typing import Any
 
-from metfa._base.progress import progress_bar
+from metfa._base.progress import check_bar, progress_bar
 from metfa._base.provenance import describe, method_of
 from metfa.sampling.said import known_forwards
 
 __all__ = ["Progress"]
 
 LONG = 60.0  # seconds from which on a run is announced
+DELAY = 0.3  # seconds from which on the bar moves within maps
 FIRST = 2.0  # seconds after which it is known how fast the model is
 LOG = logging.getLogger("metfa")
 
@@ -47,17 +49,26 @@ class Progress:
         self._counts = all(n > 1 for n, _ in found)  # else maps are counted, and what is within them is only said
         if self._counts:
             self._each, self._noun = round(sum(n for n, _ in found) / len(found)), found[0][1]
-        self._within = 0
-        settings = {"shown": shown, "unit": self._unit, "doing": doing, "extra": "image"}
-        self._bar = progress_bar(maps * self._each, done * self._each, **settings)
+        self._within, self._done, self._doing = 0, done, doing
+        self._stack, self._made = ExitStack(), None
+        if shown:
+            check_bar("image")
 
     def __enter__(self) -> Progress:
-        self._bar.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
         """Leave the bar as it is."""
-        self._bar.__exit__(*error)
+        self._stack.close()
+
+    @property
+    def _bar(self) -> Any:
+        """The bar, which is made when there is something to show: a call that is refused at once shows none."""
+        if self._made is None:
+            settings = {"shown": self._shown, "unit": self._unit, "doing": self._doing, "extra": "image"}
+            bar = progress_bar(self._maps * self._each, self._done * self._each, **settings)
+            self._made = self._stack.enter_context(bar)
+        return self._made
 
     @property
     def _unit(self) -> str:
@@ -66,23 +77,24 @@ class Progress:
     def asked(self, n_rows: int) -> None:
         """See `Watcher`."""
         self._within += n_rows
-        if self._counts:
-            self._bar.update(n_rows)
+        if self._counts and time.monotonic() - self._started >= DELAY:
+            bar = self._bar
+            bar.update(self._done * self._each + self._within - bar.n)
             self._announce(self._within / (self._left * self._each or 1))
 
     def expected(self, n_forwards: int, noun: str) -> None:
         """See `Watcher`."""
         if n_forwards > 1 and (not self._counts or n_forwards != self._each) and self._left:
-            done = self._maps - self._left
             self._counts, self._each, self._noun = True, n_forwards, noun
-            self._bar.unit = self._unit
-            self._bar.total, self._bar.n = self._maps * n_forwards, done * n_forwards + self._within
+            self._bar.unit, self._bar.total = self._unit, self._maps * n_forwards
+            self._bar.n = self._done * n_forwards + self._within
             self._bar.refresh()
 
     def update(self, n_maps: int) -> None:
         """So many maps more are made."""
         self._left -= n_maps
         if self._counts:  # what was asked for the first look at the explainer made none of the maps
+            self._bar.n = self._done * self._each + self._within
             self._bar.total = self._bar.n + self._left * self._each
             self._bar.refresh()
         else:
