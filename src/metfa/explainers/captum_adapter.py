@@ -13,10 +13,11 @@ from metfa._base.lazy import needs_extra
 from metfa._base.one_line import one_line
 from metfa._base.validation import did_you_mean, shown
 from metfa._base.warnings import ModelStateWarning, warn
-from metfa.calls.answers import answered, checked_scores
+from metfa.calls.answers import checked_scores
 from metfa.calls.behind import loaded_torch
 from metfa.calls.guard import model_as_found, model_in_evaluation
 from metfa.calls.inputs import require_tensor
+from metfa.calls.parts import answered_by_parts, each
 from metfa.calls.plain import plain_module
 from metfa.calls.targets import row_targets, stacked_targets
 from metfa.explainers.heatmaps import Sign, heatmap
@@ -85,8 +86,7 @@ class CaptumMethod:
         ):
             warnings.filterwarnings("ignore", "Setting (forward, )?backward hooks", UserWarning)  # undone on leaving
             with torch.no_grad():
-                copies = tuple(part.clone() for part in parts)
-                scores = self.model(*copies) if len(parts) > 1 else answered(self.model, *copies)
+                scores = answered_by_parts(self.model, each(torch.clone, inputs))
                 scores = checked_scores(scores, len(first), self.model)
             target = stacked_targets(row_targets(target, to_host(scores), len(first)), first)
             for part in parts:
