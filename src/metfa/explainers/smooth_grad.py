@@ -101,7 +101,7 @@ class SmoothGrad:
             scores = self.called(each(torch.clone, inputs))  # a model may work in place on what it gets
         targets = row_targets(target, to_host(scores), len(scores))
         rows = zip(range(len(scores)), targets, generators, strict=True)
-        means = [self._mean_gradient(of_rows(inputs, row, row + 1), *of_row, spreads) for row, *of_row in rows]
+        means = [self._mean_gradient(of_rows(inputs, row, row + 1), one, rng, spreads) for row, one, rng in rows]
         return heat_maps(joined(means), self.channel_axis, scale=self.scale), scores
 
     def _mean_gradient(self, row: Any, target: Any, rng: np.random.Generator, spreads: dict[Any, float]) -> Any:
