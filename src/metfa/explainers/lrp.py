@@ -13,10 +13,10 @@ from metfa._arrays import to_host, widen
 from metfa._base.lazy import needs_extra
 from metfa._base.validation import check_flag, keep
 from metfa._base.warnings import MetfaWarning, warn
-from metfa.calls.answers import asked_scores
 from metfa.calls.differentiation import chosen_scores, weights_frozen
 from metfa.calls.held import asks_a_model, hold, model_itself, rows_as_the_model
 from metfa.calls.no_gradient import gradient_expected
+from metfa.calls.parts import asked_scores
 from metfa.calls.row_dependence import row_by_row
 from metfa.calls.targets import row_targets
 from metfa.explainers._attention_pass import AttentionPass
@@ -283,7 +283,7 @@ class LRP:
         )
 
     def _check(self, inputs: Any) -> None:
-        check_differentiable(inputs, self.channel_axis, "relevance", self.model)
+        check_differentiable(inputs, self.channel_axis, "relevance", self.model, one_for="LRP")
         if self.composite not in BOXED:
             return
         low, high = box_of(self.bounds, inputs, self.channel_axis)
