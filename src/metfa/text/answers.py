@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa._base.provenance import describe
-from metfa._base.validation import MOST_CALLS, as_names, as_path, is_text, positive_int, shown
+from metfa._base.validation import MOST_CALLS, as_names, as_path, positive_int
 from metfa._base.writing import kept_after
 from metfa.calls.guard import left_as_found
 from metfa.results.manifests import read_json, write_json
@@ -23,12 +23,11 @@ from metfa.sampling.run import Run
 from metfa.sampling.said import with_own_threshold
 from metfa.sampling.streams import content_digest, root_entropy
 from metfa.text._lines import cut
-from metfa.text._sources import grouped
+from metfa.text._sources import by_places, checked_sources, grouped, names_of_features
+from metfa.text.answered import facts_of_answer
 from metfa.text.source_effects import PILOT, VARIES, SourceEffects
 
 __all__ = ["explain_answer"]
-
-LONGEST_NAME = 48  # letters of a source without a name of its own, in figures and tables
 
 
 def explain_answer(
@@ -37,6 +36,7 @@ def explain_answer(
     *,
     delta: float | None = None,
     groups: Mapping[str, Sequence[Any]] | None = None,
+    answers: Any = None,
     n_samples: int | Until = 48,
     pilot: int = PILOT,
     batch_size: int | None = None,
@@ -58,6 +58,9 @@ def explain_answer(
     groups : dict of str -> list of (int or str), optional
         Sources that are dropped together, by their places or names, such as those that say the same. No group has the
         name of a source.
+    answers : str or list of str, optional
+        What is scored, as a reader shall see it: one text for each score. By default that of the scorer; a function of
+        your own has none.
     n_samples : int or Until
         Prompts with random sources. Or ``metfa.Until(undecided=0.2, max_samples=400)``: until enough is decided.
     pilot : int
@@ -108,13 +111,15 @@ def explain_answer(
     True
     """
     run = Run.checked(run, ("store", "progress", "input_names", "first_sample"))
-    row, own_names = _checked_sources(sources)
-    groups = None if groups is None else _by_places(groups, own_names)
+    row, own_names = checked_sources(sources)
+    groups = None if groups is None else by_places(groups, own_names)
+    if answers is not None:
+        answers = as_names([answers] if isinstance(answers, str) else answers, "answers")
     at_a_time = 10 if batch_size is None else positive_int(batch_size, "batch_size")
     root, learned = _begun(run, rng)
     effects = SourceEffects(scorer, delta=delta, groups=groups, pilot=pilot, rng=root)
     _check_number(n_samples, effects)
-    names = _names(row, own_names, groups)
+    names = names_of_features(row, own_names, groups)
     asked = {"sources": content_digest(row), "explainer": describe(effects), "rng": hex(root)}
     if learned is not None and {name: learned.get(name) for name in asked} != asked:
         raise ValueError(f"`store` holds answers to other sources or settings: {run.store}; give another folder")
@@ -131,13 +136,18 @@ def explain_answer(
         if known["whole"] is None:
             known["whole"] = np.asarray(effects.model([row])[0]).tolist()
             written([])
+        n_answers = np.size(known["whole"])
+        if answers is not None and len(answers) != n_answers:
+            raise ValueError(f"`answers` must be one text for each of the {n_answers} scores, got {len(answers)}")
         effects._learn(row, known["scores"], at_a_time=at_a_time, progress=written)
         sample = explain(
             _EveryAnswer(effects), [row], 0, noise=None, n_samples=n_samples, batch_size=batch_size, rng=root, run=run
         )
     most = n_samples.max_samples if isinstance(n_samples, Until) else n_samples
     prompts = {"scored": effects.n_scored, "planned": most + effects.pilot + 4}
-    return _apart(sample, names, effects, known["whole"], prompts)
+    of_groups, parts = grouped(groups, len(row))
+    facts = facts_of_answer(scorer, answers, n_answers, groups=of_groups, parts=parts, names=own_names)
+    return _apart(sample, names, effects, known["whole"], {"prompts": prompts, "answer": facts})
 
 
 @dataclass(frozen=True)
@@ -163,11 +173,10 @@ class _EveryAnswer:
 
 
 def _apart(
-    sample: AttributionSample, names: tuple[str, ...], effects: SourceEffects, whole: Any, prompts: dict[str, int]
+    sample: AttributionSample, names: tuple[str, ...], effects: SourceEffects, whole: Any, facts: dict[str, Any]
 ) -> AttributionSample:
     """The answers as inputs of their own, with names for the sources."""
-    n_answers = sample.values.shape[2]
-    answers = getattr(effects.scorer, "names", None)
+    n_answers, prompts, answers = sample.values.shape[2], facts["prompts"], facts["answer"]["answers"]
     scores = np.atleast_1d(np.asarray(whole, dtype=np.float64))
     stopping = sample.stopping
     if stopping is not None:
@@ -179,8 +188,8 @@ def _apart(
     more = prompts["scored"] - prompts["planned"]
     why = f", and {more} to see how the rows of a call depend on each other" if more > 0 else ""
     notes += [["prompts scored", f"{prompts['scored']:,} in this call, {prompts['planned']:,} planned at most{why}"]]
-    if n_answers == len(answers or ()) > 1:
-        listed = "; ".join(f"answer {i}: {cut(answer.strip(), 60)}" for i, answer in enumerate(answers or ()))
+    if answers is not None and n_answers > 1:
+        listed = "; ".join(f"answer {i}: {cut(answer.strip(), 60)}" for i, answer in enumerate(answers))
         notes.insert(0, ["answers", listed])
     same = sample.input_names[0]
     return replace(
@@ -192,61 +201,8 @@ def _apart(
         input_names=(same,) if n_answers == 1 else tuple(f"{same}, answer {place}" for place in range(n_answers)),
         feature_names=names,
         stopping=stopping,
-        provenance={**sample.provenance, "explainer": describe(effects), "notes": notes, "prompts": prompts},
+        provenance={**sample.provenance, "explainer": describe(effects), "notes": notes, **facts},
     )
-
-
-def _checked_sources(sources: Any) -> tuple[list[str], tuple[str, ...] | None]:
-    """The sources, and their own names."""
-    if isinstance(sources, str) or not isinstance(sources, Mapping | list | tuple):
-        raise TypeError(
-            f"`sources` must be a list of texts, or a dict of names and texts, got {shown(sources)}: cut the prompt "
-            "into parts that can be left out"
-        )
-    names = None
-    if isinstance(sources, Mapping):
-        for name, text in sources.items():
-            if not isinstance(name, str):
-                raise TypeError(
-                    f"`sources`: the name of a source must be a text, got {shown(name)}: write str({name!r})"
-                )
-            if not isinstance(text, str):
-                raise TypeError(f"`sources`: source {name!r} must be a text, got {shown(text)}")
-        names, sources = tuple(map(str, sources)), list(sources.values())
-    row = list(as_names(list(sources), "sources"))
-    if not row:
-        raise ValueError("`sources` is empty: there is nothing to leave out")
-    for place, source in enumerate(row):
-        if not is_text(source) or not source.strip():
-            raise ValueError(f"`sources`: source {place if names is None else names[place]!r} is empty: leave it out")
-    return row, names
-
-
-def _by_places(groups: Any, names: tuple[str, ...] | None) -> Any:
-    """Groups with places where they have names of sources."""
-    if not isinstance(groups, Mapping):
-        return groups
-    known = {} if names is None else {name: place for place, name in enumerate(names)}
-    found = {}
-    for group, members in groups.items():
-        if isinstance(members, str) or not isinstance(members, Sequence):
-            found[group] = members
-            continue
-        unknown = [one for one in members if isinstance(one, str) and one not in known]
-        if unknown:
-            raise ValueError(f"`groups`: there is no source named {unknown[0]!r} in {list(known)!r:.80}")
-        found[group] = [known[one] if isinstance(one, str) else one for one in members]
-    return found
-
-
-def _names(row: list[str], names: tuple[str, ...] | None, groups: Any) -> tuple[str, ...]:
-    """A name for each feature: of its group, its own, or its place and its first letters."""
-    of_groups, parts = grouped(groups, len(row))
-    own = names or tuple(f"{place}: {cut(' '.join(text.split()), LONGEST_NAME)}" for place, text in enumerate(row))
-    same = [group for group in of_groups if group in own]
-    if same:
-        raise ValueError(f"`groups`: {same[0]!r} is the name of a source: give the group another name")
-    return tuple(own[part[0]] if group is None else group for group, part in zip(of_groups, parts, strict=True))
 
 
 def _check_number(n_samples: Any, effects: SourceEffects) -> None:

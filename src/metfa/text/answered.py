@@ -1,0 +1,243 @@
+"""An answer and its sources as every view shows them: the texts, what is chosen together, and what was found."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from metfa._base.validation import is_text
+from metfa.results.decisions import Decision, TooFewSamplesError
+from metfa.results.sample import AttributionSample
+from metfa.results.scores import Scores, why_no_ends
+from metfa.results.terms import Terms
+from metfa.results.thresholds import resolved
+from metfa.text._lines import cut
+from metfa.text.reading import harmless_text
+
+__all__ = ["Answered", "Finding", "Findings", "Source", "facts_of_answer", "is_answer"]
+
+MOST_NAMED, LONGEST_NAMED = 3, 20  # sources that are named behind a sentence, and letters of each
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source, or several that are kept or dropped together.
+
+    Attributes
+    ----------
+    name : str
+        Its own name, that of the group, or its place.
+    label : str
+        The same, with its first letters where it has no name of its own.
+    members : tuple of (str, str)
+        Names and texts of what it is made of; of a single source one.
+    group : bool
+    """
+
+    name: str
+    label: str
+    members: tuple[tuple[str, str], ...]
+    group: bool
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What an answer says, sentence by sentence, and what its sources say; all texts are harmless.
+
+    Attributes
+    ----------
+    answers : tuple of str
+        For each input of the sample: the answer, or its sentence.
+    pieces : tuple of (str, int or None)
+        The text with the inputs in it: each piece with the number of its input, None for what was not scored. Answers
+        that are no parts of one text stand one after the other, without anything between them.
+    one_text : bool
+        Whether the pieces are parts of one text.
+    sources : tuple of Source
+        For each feature.
+    """
+
+    answers: tuple[str, ...]
+    pieces: tuple[tuple[str, int | None], ...]
+    one_text: bool
+    sources: tuple[Source, ...]
+
+    @property
+    def noun(self) -> str:
+        """What an input is called."""
+        return "sentence" if self.one_text and len(self.answers) > 1 else "answer"
+
+    @classmethod
+    def of(cls, sample: Any) -> Answered | None:
+        """From what `explain_answer` wrote beside a sample, or anybody into a file; None where nothing fits."""
+        facts = sample.provenance.get("answer") if isinstance(sample, AttributionSample) else None
+        if not isinstance(facts, dict) or not sample.of_effects or sample.pair is not None:
+            return None
+        try:
+            return cls._read(sample, facts)
+        except (KeyError, TypeError, ValueError, IndexError):
+            return None
+
+    @classmethod
+    def _read(cls, sample: AttributionSample, facts: dict[str, Any]) -> Answered | None:
+        row, parts, of_groups = sample.inputs[0], facts["parts"], facts["groups"]
+        names = list(map(_in_line, facts["names"] or map(str, range(len(row)))))
+        if not len(parts) == len(of_groups) == sample.n_features or len(sample.feature_shape) != 1:
+            return None
+        sources = tuple(
+            Source(
+                names[part[0]] if group is None else _in_line(group),
+                _in_line(label),
+                tuple((names[place], harmless_text(row[place])) for place in part),
+                group is not None,
+            )
+            for part, group, label in zip(parts, of_groups, sample.feature_names or names, strict=True)
+        )
+        places = [0 if target is None else int(target) for target in sample.target]
+        given, text, spans = facts["answers"], facts["text"], facts["spans"]
+        said = [f"answer {place}" if given is None else str(given[place]) for place in places]
+        answers = tuple(harmless_text(one) for one in said)
+        if text is None or spans is None or not _in_order(spans, len(text)):
+            return cls(answers, tuple((one, k) for k, one in enumerate(answers)), False, sources)
+        input_of, pieces, end = {place: k for k, place in enumerate(places)}, [], 0
+        for place, (start, stop) in enumerate(spans):
+            pieces += [(text[end:start], None), (text[start:stop], input_of.get(place))]
+            end = stop
+        pieces = [(harmless_text(one), k) for one, k in [*pieces, (text[end:], None)] if one]
+        return cls(answers, tuple(pieces), True, sources)
+
+
+def _in_line(name: str) -> str:
+    return harmless_text(name).replace("\n", " ")
+
+
+def _in_order(spans: list[list[int]], length: int) -> bool:
+    """Whether ranges of a text follow each other."""
+    ends = [end for span in spans for end in span]
+    return all(len(span) == 2 for span in spans) and ends == sorted(ends) and ends[0] >= 0 and ends[-1] <= length
+
+
+def is_answer(sample: Any) -> bool:
+    """Whether a result says which sources raise the score of an answer, and has the texts of both."""
+    return Answered.of(sample) is not None
+
+
+def facts_of_answer(scorer: Any, answers: Any, n_answers: int, **of_sources: Any) -> dict[str, Any]:
+    """What a result keeps of its answer, and of the `groups`, `parts` and `names` of its sources; JSON."""
+    spans, own = getattr(scorer, "spans", None), getattr(scorer, "answers", None)
+    of_spans = answers is None and spans is not None and own is not None and len(own) == 1
+    said = getattr(scorer, "names", None) if answers is None else answers
+    fits = isinstance(said, list | tuple) and len(said) == n_answers and all(map(is_text, said))
+    return {
+        "answers": list(said) if fits and said is not None else None,
+        "text": own[0] if of_spans and own is not None else None,
+        "spans": [list(span) for span in spans] if of_spans and spans is not None else None,
+        **{name: None if value is None else list(value) for name, value in of_sources.items()},
+    }
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found about one source of one sentence; `ends` is None where there is no interval, `kind` if too few."""
+
+    source: Source
+    score: float
+    ends: tuple[float, float] | None
+    mark: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found about all sources of all sentences.
+
+    Attributes
+    ----------
+    answered : Answered
+    each : tuple of tuple of Finding
+        For each sentence, those that add most first.
+    thresholds : tuple of float
+        For each sentence the effect that is asked about.
+    kinds : dict of int -> str
+        What the marks say.
+    about : list of str
+        What the numbers, brackets and marks are.
+    too_few : str or None
+        Why nothing is decided.
+    """
+
+    answered: Answered
+    each: tuple[tuple[Finding, ...], ...]
+    thresholds: tuple[float, ...]
+    kinds: dict[int, str]
+    about: list[str]
+    too_few: str | None = None
+
+    @classmethod
+    def of(cls, sample: AttributionSample, terms: Terms, level: float) -> Findings:
+        """Of a sample that `is_answer`, decided on these terms, with intervals of a level."""
+        answered = Answered.of(sample)
+        assert answered is not None
+        scores, n, too_few = Scores.of_all(sample, level), len(sample.target), None
+        try:
+            decision: Decision = sample.decide(terms)
+            thresholds, kinds, marks = decision.thresholds, decision.kinds, decision.marks
+        except TooFewSamplesError as error:
+            thresholds, too_few = resolved(sample.values, terms, sample.unmoved)[0], str(error)
+            kinds, marks = {1: "", 0: "", -1: ""}, np.zeros(scores.values.shape, np.int8)
+        if thresholds.size not in (1, n):
+            raise ValueError("`threshold` must be one number for each answer, got one for each source")
+        if too_few is not None:
+            about = [f"no source can be marked: {too_few}"]
+        else:
+            about = [] if len(answered.answers) == 1 else [f"each {answered.noun} is decided by itself"]
+            about.append(f"marks: {terms.level}")
+        found = []
+        for k, of_input in enumerate(scores.values):
+            ends = None if scores.ends is None else (scores.ends[0][k], scores.ends[1][k])
+            rows = [
+                Finding(
+                    source,
+                    float(of_input[place]),
+                    None if ends is None else (float(ends[0][place]), float(ends[1][place])),
+                    int(marks[k, place]),
+                    kinds[int(marks[k, place])],
+                )
+                for place, source in enumerate(answered.sources)
+            ]
+            found.append(tuple(sorted(rows, key=lambda row: -row.score)))
+        brackets = f"in brackets the {scores.intervals(2)} of its {scores.median}"
+        if scores.ends is None:
+            brackets = f"no intervals: {why_no_ends(sample, level)}"
+        about.insert(0, f"numbers: {scores.quantity} of a source, {scores.called}; {brackets}")
+        each = np.broadcast_to(np.asarray(thresholds, dtype=np.float64).reshape(-1), (n,))
+        return cls(answered, tuple(found), tuple(each.tolist()), kinds, about, too_few)
+
+    @cached_property
+    def scale(self) -> tuple[float, float]:
+        """Lowest and highest number that is drawn, with 0 and the threshold."""
+        numbers = [0.0, *filter(math.isfinite, self.thresholds)]
+        for row in (row for rows in self.each for row in rows):
+            numbers += [row.score, *(row.ends or ())]
+        low, high = min(numbers), max(numbers)
+        return low, high if high > low else low + 1.0
+
+    def number(self, value: float) -> str:
+        """A number with as many digits as can be seen on the scale."""
+        low, high = self.scale
+        return f"{round(value, places := min(12, max(0, 2 - math.floor(math.log10(high - low))))) + 0.0:.{places}f}"
+
+    def numbers(self, row: Finding) -> str:
+        """The number of a source, with its interval in brackets."""
+        ends = "" if row.ends is None else f" [{self.number(row.ends[0])}, {self.number(row.ends[1])}]"
+        return self.number(row.score) + ends
+
+    def named(self, k: int) -> str:
+        """The sources that are found for a sentence, in a few letters, as they stand behind it; empty without any."""
+        found = [cut(row.source.name, LONGEST_NAMED) for row in self.each[k] if row.mark > 0]
+        more = f" +{len(found) - MOST_NAMED}" if len(found) > MOST_NAMED else ""
+        return ", ".join(found[:MOST_NAMED]) + more
