@@ -6,7 +6,7 @@ import numpy as np
 
 from metfa import report
 from metfa.text import explain_answer
-from metfa.text.answered import Findings
+from metfa.text.findings import Findings
 
 SOURCES = {
     "chronicle": "Opened in 1932.",

@@ -11,14 +11,14 @@ from metfa.report._content import Content, check_drawable, rule_in_words
 from metfa.report._deciding import deciding
 from metfa.report._layers import layers_of
 from metfa.report._tables import OF_ONE, samples_of_row
-from metfa.report._words import about_of, closing, lines_of, opening
+from metfa.report._words import about_of, closing, opening
 from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
 from metfa.results.summary import summarise
 from metfa.results.terms import Terms
 from metfa.results.thresholds import zone_of
 from metfa.text.answer_views import NOT_UNIMPORTANT
-from metfa.text.answered import Findings
+from metfa.text.findings import Findings
 from metfa.text.reading import harmless_text
 
 __all__ = ["answer_content"]
@@ -119,19 +119,7 @@ def _lines(
     if findings.too_few is not None:
         return [("significance", findings.too_few)]
     summary = summarise(sample, sample.decide(terms), confidence_level, flips_from)[0]
-    n_answers = len(findings.answered.answers)
-    if n_answers == 1:
-        return lines_of(summary, findings.kinds)
-    shares = {of_mark: [0] * n_answers for of_mark in findings.kinds.values()}
-    for k, rows in enumerate(findings.each):
-        for row in rows:
-            shares[row.kind][k] += 1
-    counts = [
-        (kind, "; ".join(f"{number} of {findings.answered.noun} {k}" for k, number in enumerate(numbers)))
-        for kind, numbers in shares.items()
-    ]
-    of_one = {"row", "explained", *findings.kinds.values()}
-    return [*counts, *(line for line in lines_of(summary, findings.kinds) if line[0] not in of_one)]
+    return findings.lines(summary)
 
 
 def _rows(findings: Findings) -> list[tuple[str, ...]]:

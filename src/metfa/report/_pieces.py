@@ -15,7 +15,7 @@ Results = Result | AttributionParts
 
 
 def pieces_of(result: Results, batch: int, *, tables: bool) -> list[tuple[int | None, Result]]:
-    """What is shown of a result: answers and `tables` as a whole, else each input by its number, and each part of it."""
+    """What is shown: answers and `tables` as a whole, else each input by its number, and each part of it."""
     several = list(result.values()) if isinstance(result, AttributionParts) else [result]
     whole = [place for place, one in enumerate(several) if is_answer(one) or (tables and is_table(one))]
     found: list[tuple[int | None, Result]] = [(None, several[place]) for place in whole]
