@@ -73,7 +73,7 @@ export class Answer {
     for (const one of this.each) one?.decided();
     this.#cite();
     this.#show();
-    this.legend.textContent = `“${this.rows.first.kinds[-1]}” does not say that a source does not matter: another may say the same. Each ${this.rows.answerNoun} is decided by itself.`;
+    this.legend.textContent = `“${this.rows.first.kinds[-1]}” does not say that a source does not matter: another may say the same.${this.rows.each.length > 1 ? ` Each ${this.rows.answerNoun} is decided by itself.` : ""}`;
   }
 
   letGo() {
@@ -95,6 +95,7 @@ export class Answer {
   #made(k) {
     const settings = { sizeOf: (score) => score, clean: false, below: (feature) => this.#texts(feature) };
     const made = new Chosen(this.rows, k, settings, () => this.#cite());
+    if (this.rows.each.length === 1) made.node.querySelector("h3").hidden = true; // it stands above
     made.decided();
     return made;
   }

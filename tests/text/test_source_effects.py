@@ -193,8 +193,14 @@ def test_what_a_service_has_answered_is_kept(tmp_path):
     for fails["after"] in (3, 8):  # in the pilot, and in the samples
         with pytest.raises(ConnectionError):
             explain_answer(service, SOURCES, **settings)
+        with pytest.raises(ValueError, match="holds an unfinished run: to resume it, repeat the call"):
+            metfa.load(tmp_path / "answers")
     fails["after"] = 100
     sample = explain_answer(service, SOURCES, **settings)
+    loaded = metfa.load(tmp_path / "answers")
+    np.testing.assert_array_equal(loaded.values, sample.values)
+    assert str(loaded.summary()[0]) == str(sample.summary()[0])
+    assert render_terminal(loaded, colour=False) == render_terminal(sample, colour=False)
     assert sum(asked) <= 1 + 24 + 20 + 3 * 8
     assert sample.significance_map().tolist() == [[1, 1, -1, -1, -1, -1]]
     again = explain_answer(service, SOURCES, **settings)

@@ -14,6 +14,7 @@ from metfa.cli.run import Analysis
 from metfa.cli.titles import title_of
 from metfa.results.attribution_parts import AttributionParts
 from metfa.results.sample import AttributionSample
+from metfa.text.answered import is_answer
 
 __all__ = ["MARK_OF_FIGURES", "VIEWS", "drawn_figures", "drawn_views", "png_of"]
 
@@ -31,7 +32,9 @@ def drawn_views(sample: Any, about: dict[str, Any], analysis: Analysis, parts: P
 
 
 def drawn_figures(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts | None) -> dict[str, bytes]:
-    """A figure of each input, or the text with its marked words, by the names of their files."""
+    """A figure of each input, or the text with its marked words, by the names of their files; of an answer none."""
+    if is_answer(sample):
+        return {}
     if is_of_text(sample):
         return _words(sample, about, analysis)
     if isinstance(sample, AttributionSample | AttributionParts):

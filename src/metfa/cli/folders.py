@@ -17,7 +17,7 @@ from metfa.sampling.store import RUN
 from metfa.segmentation.explanation import load_context
 from metfa.segmentation.kept import CONTEXT, REGION, SAMPLE
 
-__all__ = ["REPORT", "begin_folder", "check_folder", "check_new", "is_finished", "note", "read_folder"]
+__all__ = ["REPORT", "begin_folder", "check_folder", "check_new", "is_finished", "note", "read_about", "read_folder"]
 
 ABOUT, REPORT = "about.json", "report.txt"
 
@@ -31,7 +31,7 @@ def check_folder(folder: Path, call: dict[str, Any], *, overwrite: bool = False)
         name = _differing(folder, call)
         if name is not None and not overwrite:
             raise FileExistsError(
-                f"{folder} holds results with {name}={_read_about(folder).get(name)}, not {call[name]}; give another "
+                f"{folder} holds results with {name}={read_about(folder).get(name)}, not {call[name]}; give another "
                 "`--out`, or --overwrite"
             )
         if name is not None:
@@ -86,12 +86,12 @@ def read_folder(folder: Path) -> tuple[Any, dict[str, Any]]:
             raise ValueError(f"{folder} holds several results, show one of them: {', '.join(nested)}")
         return load(folder), {}
     sample = _loaded(folder)
-    return sample, _read_about(folder) if (folder / ABOUT).exists() else {}
+    return sample, read_about(folder) if (folder / ABOUT).exists() else {}
 
 
 def _differing(folder: Path, call: dict[str, Any]) -> str | None:
     """The first setting in which the results of a folder are not of this call; None if they are, or if it has none."""
-    kept = _read_about(folder)
+    kept = read_about(folder)
     differing = [name for name in call if kept.get(name) != call[name]]
     begun = is_finished(folder) or any((folder / SAMPLE).glob("*"))
     return differing[0] if differing and (begun or not call.keys() <= kept.keys()) else None
@@ -116,7 +116,8 @@ def _loaded(folder: Path) -> Any:
     return load(folder / SAMPLE)
 
 
-def _read_about(folder: Path) -> dict[str, Any]:
+def read_about(folder: Path) -> dict[str, Any]:
+    """The description in a folder."""
     about = read_json(folder / ABOUT)
     if not isinstance(about, dict):
         raise ValueError(f"{folder / ABOUT} is damaged: an object is needed, got {type(about).__name__}")

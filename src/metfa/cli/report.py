@@ -10,9 +10,14 @@ from metfa.cli.certificates import certificate_line
 from metfa.cli.kinds import is_of_text
 from metfa.cli.regions import Parts, part_lines
 from metfa.cli.run import Analysis
+from metfa.text.answered import is_answer
+from metfa.text.findings import Findings
 from metfa.text.reading import about_the_text
+from metfa.text.rendering import render_terminal
 
 __all__ = ["lines_of", "report"]
+
+WIDTH = 100  # columns of the table of an answer
 
 
 def report(
@@ -26,13 +31,18 @@ def report(
     if about.get("settings"):
         about["method"] = f"{about.get('method', '')} ({about['settings']})"[:300]
     weights = ["weights"] if about.get("random_weights") == "True" else []
-    shown = ("input", "image", "text", "model", *weights, "method", "noise")
+    shown = ("input", "image", "text", "question", "answer", "model", *weights, "method", "noise")
     lines = [(name, about[name]) for name in shown if name in about]
     if "predicted" in about:
         lines.append(("prediction", about["predicted"]))
     if about.get("explained") != about.get("predicted"):
         lines.append(("explained", about.get("explained", "")))
     lines += [(name, about[name]) for name in ("object", "faithfulness") if name in about]
+    if is_answer(sample):
+        findings = Findings.of(sample, sample.terms(**analysis.given), analysis.confidence)
+        lines += [*findings.lines(sample.summary(**analysis.settings)[0]), ("time", _time(sample.provenance))]
+        shared = {**analysis.given, "confidence_level": analysis.confidence}
+        return f"{render_terminal(sample, colour=False, width=WIDTH, **shared)}\n\n{lines_of(lines)}"
     summaries = sample.summary(**analysis.settings)
     if isinstance(summaries, dict):  # of several inputs, by their names
         summaries = [summary for of_part in summaries.values() for summary in of_part]
@@ -53,7 +63,7 @@ def lines_of(lines: list[tuple[str, str]]) -> str:
     return "\n".join(f"{name + ':':<17} {text}" for name, text in lines)
 
 
-def _time(provenance: dict[str, Any], *, together: bool) -> str:
+def _time(provenance: dict[str, Any], *, together: bool = False) -> str:
     try:
         seed = str(int(provenance["rng"], 16))
         made = int(provenance["maps_made"])  # after a resumed run not all of them

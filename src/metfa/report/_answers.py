@@ -100,7 +100,8 @@ def _paragraph(sample: AttributionSample, findings: Findings, terms: Terms) -> s
     if terms.correction is not None:
         decided = replace(terms, correction=terms.in_effect)
         said = promise(decided, size, expected=None, kinds=kinds, noun="source")
-        sure = f"corrected for looking at {counted(size, 'source')} at once, for each {answered.noun} by itself: {said}"
+        alone = f", for each {answered.noun} by itself" * (len(answered.answers) > 1)
+        sure = f"corrected for looking at {counted(size, 'source')} at once{alone}: {said}"
     found = "; ".join(
         f"{f'“{answer.strip()}”: ' * (len(answered.answers) > 1)}{findings.named(k) or 'none'}"
         for k, answer in enumerate(answered.answers)

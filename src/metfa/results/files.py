@@ -105,7 +105,7 @@ def load_joined(path: str | Path) -> AttributionSample:
     if not folder.is_dir():
         raise FileNotFoundError(f"no such folder: {folder}")
     if MANIFEST not in (names := {entry.name for entry in folder.iterdir()}):
-        if "run.json" in names:
+        if {"run.json", "learned.json"} & names:
             if folder.name in PARTS and (folder.parent / "run.json").exists():
                 folder = folder.parent  # of the comparison, which makes this part
             raise ValueError(

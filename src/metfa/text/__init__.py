@@ -19,6 +19,7 @@ _HOME = {
     "fat": "metfa.text.word_metrics",
     "fdt": "metfa.text.word_metrics",
     "from_transformers": "metfa.text.models",
+    "generate_answer": "metfa.text.generate",
     "load_model": "metfa.text.models",
     "render_html": "metfa.text.rendering",
     "render_terminal": "metfa.text.rendering",

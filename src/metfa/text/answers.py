@@ -9,19 +9,17 @@ from typing import Any
 import numpy as np
 
 from metfa._base.provenance import describe
-from metfa._base.validation import MOST_CALLS, as_names, as_path, positive_int
-from metfa._base.writing import kept_after
+from metfa._base.validation import MOST_CALLS, as_names, positive_int
 from metfa.calls.guard import left_as_found
-from metfa.results.manifests import read_json, write_json
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms
 from metfa.results.until import Until
 from metfa.sampling.explain import explain
-from metfa.sampling.folder import LEARNED
 from metfa.sampling.rounds import rounds_of
 from metfa.sampling.run import Run
 from metfa.sampling.said import with_own_threshold
-from metfa.sampling.streams import content_digest, root_entropy
+from metfa.sampling.streams import content_digest
+from metfa.text._answer_store import AnswerStore
 from metfa.text._lines import cut
 from metfa.text._sources import by_places, checked_sources, grouped, names_of_features
 from metfa.text.answered import facts_of_answer
@@ -116,38 +114,36 @@ def explain_answer(
     if answers is not None:
         answers = as_names([answers] if isinstance(answers, str) else answers, "answers")
     at_a_time = 10 if batch_size is None else positive_int(batch_size, "batch_size")
-    root, learned = _begun(run, rng)
-    effects = SourceEffects(scorer, delta=delta, groups=groups, pilot=pilot, rng=root)
-    _check_number(n_samples, effects)
-    names = names_of_features(row, own_names, groups)
-    asked = {"sources": content_digest(row), "explainer": describe(effects), "rng": hex(root)}
-    if learned is not None and {name: learned.get(name) for name in asked} != asked:
-        raise ValueError(f"`store` holds answers to other sources or settings: {run.store}; give another folder")
-    path = None if run.store is None else _folder(run) / LEARNED
-    known: dict[str, Any] = {**asked, "whole": None, "scores": []} if learned is None else learned
+    with AnswerStore.opened(run.store) as store:
+        root = store.root(rng)
+        effects = SourceEffects(scorer, delta=delta, groups=groups, pilot=pilot, rng=root)
+        _check_number(n_samples, effects)
+        names = names_of_features(row, own_names, groups)
+        known = store.begun({"sources": content_digest(row), "explainer": describe(effects), "rng": hex(root)})
 
-    def written(scores: list[Any]) -> None:
-        known["scores"] = [np.asarray(one).tolist() for one in scores]
-        if path is not None:
-            with kept_after("the answers so far are kept: mend it, and repeat the call to go on"):
-                write_json(path, known)
+        def written(scores: list[Any]) -> None:
+            known["scores"] = [np.asarray(one).tolist() for one in scores]
+            store.write(known)
 
-    with left_as_found(effects):
-        if known["whole"] is None:
-            known["whole"] = np.asarray(effects.model([row])[0]).tolist()
-            written([])
-        n_answers = np.size(known["whole"])
-        if answers is not None and len(answers) != n_answers:
-            raise ValueError(f"`answers` must be one text for each of the {n_answers} scores, got {len(answers)}")
-        effects._learn(row, known["scores"], at_a_time=at_a_time, progress=written)
-        sample = explain(
-            _EveryAnswer(effects), [row], 0, noise=None, n_samples=n_samples, batch_size=batch_size, rng=root, run=run
-        )
-    most = n_samples.max_samples if isinstance(n_samples, Until) else n_samples
-    prompts = {"scored": effects.n_scored, "planned": most + effects.pilot + 4}
-    of_groups, parts = grouped(groups, len(row))
-    facts = facts_of_answer(scorer, answers, n_answers, groups=of_groups, parts=parts, names=own_names)
-    return _apart(sample, names, effects, known["whole"], {"prompts": prompts, "answer": facts})
+        with left_as_found(effects):
+            if known["whole"] is None:
+                known["whole"] = np.asarray(effects.model([row])[0]).tolist()
+                written([])
+            n_answers = np.size(known["whole"])
+            if answers is not None and len(answers) != n_answers:
+                raise ValueError(f"`answers` must be one text for each of the {n_answers} scores, got {len(answers)}")
+            effects._learn(row, known["scores"], at_a_time=at_a_time, progress=written)
+            sample = explain(
+                _EveryAnswer(effects), [row], 0, noise=None, n_samples=n_samples, batch_size=batch_size, rng=root,
+                run=replace(run, store=store.of_samples),
+            )  # fmt: skip
+        most = n_samples.max_samples if isinstance(n_samples, Until) else n_samples
+        prompts = {"scored": effects.n_scored, "planned": most + effects.pilot + 4}
+        of_groups, parts = grouped(groups, len(row))
+        facts = facts_of_answer(scorer, answers, n_answers, groups=of_groups, parts=parts, names=own_names)
+        found = _apart(sample, names, effects, known["whole"], {"prompts": prompts, "answer": facts})
+        store.finish(found)
+        return found
 
 
 @dataclass(frozen=True)
@@ -216,31 +212,3 @@ def _check_number(n_samples: Any, effects: SourceEffects) -> None:
     if isinstance(n_samples, Until) and n_samples.over is not None:
         raise ValueError("`n_samples`: `over` is for scores of features; drop sources together by `groups`")
     rounds_of(with_own_threshold(n_samples, effects), 1, signed=True)
-
-
-def _folder(run: Run) -> Any:
-    folder = as_path(run.store, "store")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def _begun(run: Run, rng: Any) -> tuple[int, dict[str, Any] | None]:
-    """Root of all streams, and what an earlier call has left in the store; its seed counts where none is given."""
-    if run.store is None:
-        return root_entropy(rng), None
-    path = _folder(run) / LEARNED
-    if not path.exists():
-        return root_entropy(rng), None
-    learned = read_json(path)
-    try:
-        known = np.array(learned["scores"], dtype=np.float64)
-        own, fits = (
-            int(learned["rng"], 16),
-            known.ndim <= 2 and np.isfinite(known).all() and learned["whole"] is not None,
-        )
-        np.array(learned["whole"], dtype=np.float64)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        own, fits = 0, False
-    if not fits:
-        raise ValueError(f"{path} is damaged: give another folder")
-    return (own if rng is None else root_entropy(rng)), learned
