@@ -5,6 +5,7 @@ import { element } from "./elements.js";
 import { moveFocus } from "./features.js";
 
 const MOST_NAMED = 3; // sources that stand behind a sentence
+const answers = []; // of this page: a sentence that is chosen in one is chosen in all
 const LONG = 280; // letters of a source that are shown before it is opened
 
 /** A text of at most so many letters. */
@@ -30,6 +31,7 @@ export class Answer {
     this.legend = element("p", { class: "small" });
     this.detail = element("div", { class: "chosen-answer" });
     this.panel = { draw() {}, read() {}, pin() {}, node: "" };
+    answers.push(this);
     this.node = element("div", { class: "answer-view" }, this.text, this.hint, this.detail, this.legend);
   }
 
@@ -63,9 +65,13 @@ export class Answer {
   }
 
   #choose(k) {
-    if (this.chosen === k) return;
-    this.chosen = k;
-    this.#show();
+    const { name } = this.rows.about[k];
+    for (const one of answers) {
+      const place = one === this ? k : one.rows.about.findIndex((other) => other.name === name);
+      if (place < 0 || one.chosen === place) continue;
+      one.chosen = place;
+      one.#show();
+    }
   }
 
   /** After a decision: what stands behind the sentences, and the sources of the one that is chosen. */
@@ -106,7 +112,7 @@ export class Answer {
       const row = this.rows.each[k];
       const found = [...row.marks.keys()].filter((feature) => row.marks[feature] > 0);
       found.sort((a, b) => row.score("mean", b) - row.score("mean", a));
-      const names = found.slice(0, MOST_NAMED).map((feature) => cut(row.names[feature], 20));
+      const names = found.slice(0, MOST_NAMED).map((feature) => cut(row.names[feature], 32));
       const more = found.length > MOST_NAMED ? ` +${found.length - MOST_NAMED}` : "";
       button.querySelector(".cited").textContent = ` [${names.length ? names.join(", ") + more : "none is found"}]`;
     }

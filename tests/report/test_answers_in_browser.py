@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from metfa import report
-from metfa.text import explain_answer
+from metfa.text import explain_answer, explain_answer_tree
 from metfa.text.findings import Findings
 
 SOURCES = {
@@ -57,3 +57,14 @@ def test_a_sentence_is_chosen_and_its_sources_are_decided_as_in_python(open_page
     assert all(text in sentences.nth(k).inner_text() for k, text in enumerate(cited))
     page.click("button[type=reset]")
     page.wait_for_function("() => document.querySelector('.sentence').innerText.includes('plaque')")
+
+
+def test_a_sentence_is_chosen_on_all_levels_of_a_tree(open_page, tmp_path):
+    documents = {"a": "It rained. Opened in 1932.", "b": "Sydney is there. It is warm."}
+    tree = explain_answer_tree(scorer, documents, delta=math.log(2), n_samples=25, rng=0)
+    page = open_page(tree.report(tmp_path / "page.html")).page
+    assert page.locator("h2").all_inner_texts() == list(tree.headed)
+    chosen = page.locator(".sentence.is-chosen")
+    assert chosen.count() == 2
+    page.locator(".sentence").nth(1).click()
+    assert all("answer 1" in text for text in chosen.all_inner_texts())

@@ -5,7 +5,7 @@ import pytest
 from metfa.text.pieces import cut_into, ends_of
 
 CASES = {
-    "Dr. Smith liked it (J. Doe did not). Did you? “I did.” Yes…": ["Dr. Smith liked it (J. Doe did not).", "Did you?", "“I did.”", "Yes…"],
+    "Dr. Smith liked it (J. Doe did). You? “I did.” Yes…": ["Dr. Smith liked it (J. Doe did).", "You?", "“I did.”", "Yes…"],
     " It opened in 1932. It is 3.5 km long.\n": ["It opened in 1932.", "It is 3.5 km long."],
     "A heading\n\nA text, e.g. this. and on": ["A heading", "A text, e.g. this. and on"],
     "今日は。明日は？はい。": ["今日は。", "明日は？", "はい。"],
@@ -27,5 +27,5 @@ def test_paragraphs():
     text = "One.\nStill one. \n \nTwo.\n\n\n\nThree.\n\n"
     assert "".join(cut_into(text, "paragraphs")) == text
     assert [piece.strip() for piece in cut_into(text, "paragraphs")] == ["One.\nStill one.", "Two.", "Three."]
-    with pytest.raises(ValueError, match="`kind` must be .*, got 'words'"):
+    with pytest.raises(ValueError, match=r"`kind` must be .*, got 'words'"):
         cut_into(text, "words")

@@ -156,7 +156,7 @@ def explain_answer_of_sources(
     confidence: Confidence = 0.95,
     correction: Annotated[
         Correction | None,
-        typer.Option(help="Correction for testing many sources. By default bonferroni with --until, else holm."),
+        typer.Option(help="Correction for testing many sources. By default closed-e-bh with --until, else holm."),
     ] = None,
     seed: Seed = 0,
     batch_size: Annotated[

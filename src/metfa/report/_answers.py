@@ -91,6 +91,8 @@ def _paragraph(sample: AttributionSample, findings: Findings, terms: Terms) -> s
     """What was done and found, in words without statistics, with the settings of the page at its start."""
     answered, kinds, size = findings.answered, findings.kinds, sample.n_features
     text = opening(sample, "source")
+    if answered.level is not None:
+        text = f"{answered.level} {text}"
     if len(answered.answers) > 1:
         text += f" The same prompts served for each of {len(answered.answers)} {answered.noun}s."
     if findings.too_few is not None:

@@ -28,7 +28,8 @@ NOT_UNIMPORTANT = "this does not say that it does not matter, as another source 
 
 def answer_terminal(findings: Findings, *, width: int, colour: bool, above: Sequence[str]) -> str:
     """Each sentence with a table of its sources and their error bars; `above` are lines before them."""
-    lines = [line for text in above for line in broken(flow(text), width)]
+    of_level = [] if findings.answered.level is None else [findings.answered.level]
+    lines = [line for text in [*above, *of_level] for line in broken(flow(text), width)]
     lines += [""] if lines else []
     for k in range(len(findings.each)):
         named = findings.named(k)
@@ -97,7 +98,7 @@ def answer_html(findings: Findings, *, title: str | None) -> str:
     answered = findings.answered
     group = f"metfa-{content_digest([repr(findings)])[:12]}"  # those of one result close each other, not others'
     heading = "" if title is None else f'<p style="margin:0 0 .6em;font-weight:bold">{html.escape(title)}</p>'
-    body = []
+    body = [] if answered.level is None else [f"<p>{html.escape(answered.level)}</p>"]
     for text, k in answered.pieces:
         if k is None:
             body.append(f'<span style="opacity:.7">{html.escape(text)}</span>' if text.strip() else "")

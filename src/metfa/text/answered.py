@@ -48,12 +48,15 @@ class Answered:
         Whether the pieces are parts of one text.
     sources : tuple of Source
         For each feature.
+    level : str or None
+        Which level of a tree it is, and why these sources were asked about (`metfa.text.explain_answer_tree`).
     """
 
     answers: tuple[str, ...]
     pieces: tuple[tuple[str, int | None], ...]
     one_text: bool
     sources: tuple[Source, ...]
+    level: str | None = None
 
     @property
     def noun(self) -> str:
@@ -90,14 +93,15 @@ class Answered:
         given, text, spans = facts["answers"], facts["text"], facts["spans"]
         said = [f"answer {place}" if given is None else str(given[place]) for place in places]
         answers = tuple(harmless_text(one) for one in said)
+        level = None if facts.get("level") is None else _in_line(str(facts["level"]))
         if text is None or spans is None or not _in_order(spans, len(text)):
-            return cls(answers, tuple((one, k) for k, one in enumerate(answers)), False, sources)
+            return cls(answers, tuple((one, k) for k, one in enumerate(answers)), False, sources, level)
         input_of, pieces, end = {place: k for k, place in enumerate(places)}, [], 0
         for place, (start, stop) in enumerate(spans):
             pieces += [(text[end:start], None), (text[start:stop], input_of.get(place))]
             end = stop
         pieces = [(harmless_text(one), k) for one, k in [*pieces, (text[end:], None)] if one]
-        return cls(answers, tuple(pieces), True, sources)
+        return cls(answers, tuple(pieces), True, sources, level)
 
 
 def _in_line(name: str) -> str:
@@ -116,7 +120,7 @@ def is_answer(sample: Any) -> bool:
 
 
 def facts_of_answer(scorer: Any, answers: Any, n_answers: int, **of_sources: Any) -> dict[str, Any]:
-    """What a result keeps of its answer, and of the `groups`, `parts` and `names` of its sources; JSON."""
+    """What a result keeps of its answer, and of the "groups", "parts" and "names" of its sources; JSON."""
     spans, own = getattr(scorer, "spans", None), getattr(scorer, "answers", None)
     of_spans = answers is None and spans is not None and own is not None and len(own) == 1
     said = getattr(scorer, "names", None) if answers is None else answers
@@ -125,5 +129,5 @@ def facts_of_answer(scorer: Any, answers: Any, n_answers: int, **of_sources: Any
         "answers": list(said) if fits and said is not None else None,
         "text": own[0] if of_spans and own is not None else None,
         "spans": [list(span) for span in spans] if of_spans and spans is not None else None,
-        **{name: None if value is None else list(value) for name, value in of_sources.items()},
+        **{name: list(value) if isinstance(value, tuple) else value for name, value in of_sources.items()},
     }

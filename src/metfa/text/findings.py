@@ -19,7 +19,7 @@ from metfa.text.answered import Answered, Source
 
 __all__ = ["Finding", "Findings"]
 
-MOST_NAMED, LONGEST_NAMED = 3, 20  # sources that are named behind a sentence, and letters of each
+MOST_NAMED, LONGEST_NAMED = 3, 32  # sources that are named behind a sentence, and letters of each
 
 
 @dataclass(frozen=True)
