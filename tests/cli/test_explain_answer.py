@@ -127,6 +127,23 @@ def test_chat_groups_random_weights_and_until(command, documents, tmp_path):
     assert metfa.load(tmp_path / "out/sample").stopping is not None
 
 
+@pytest.mark.slow
+def test_deeper_levels_are_written_shown_and_reported(command, documents, metfa_command, tmp_path):
+    (documents / "sky.txt").write_text("red . the sky is blue .")
+    asked = ("documents", "--question", "why", "--answer", "blue", "--deeper", "sentences", "--out", "out")
+    done = command(*asked, samples=40)
+    assert done.code == 0, done.err
+    assert done.out.count("Level 1: 2 documents") == 2
+    assert foreign_in(tmp_path / "out") is None
+    report = (tmp_path / "out/report.txt").read_text()
+    assert "With probability at least 95%, no part of any level" in report
+    assert "at alpha 0.025 of 0.05 for all levels" in report
+    assert metfa_command("show", "out").out == report
+    assert "of levels are those at which they were opened" in metfa_command("show", "out", "--alpha", 0.01).error
+    assert metfa_command("report", "out", "--out", "page.html").code == 0
+    assert "nothing is written" in command(*asked, samples=40).err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -135,6 +152,9 @@ def test_chat_groups_random_weights_and_until(command, documents, tmp_path):
         (["documents", "--group", "a"], "`--group` must be NAME=SOURCE|SOURCE"),
         (["documents", "--group", "a=sky.txt|b"], "there is no source named 'b'; there are 'grass.txt', 'sky.txt'"),
         (["documents", "--until", "undecided=0.2"], "`--samples` 20 and `--until` contradict each other"),
+        (["documents", "--samples", 4], "`--samples` 4 are too few for 2 sources at alpha 0.05: .* at least 6"),
+        (["documents", "--group", "a=sky.txt", "--deeper", "sentences"], "`--group` and `--deeper` cannot be joined"),
+        (["documents", "--correction", "bh", "--deeper", "sentences"], "`--correction` with `--deeper` is holm"),
         (["documents", "--max-samples", 5], "`--max-samples` 5 is only for --until"),
         (["documents", "--delta", 0], "`delta` must be above 0"),
         (["documents", "--model", "nobody/nothing"], "cannot be loaded.*--allow-download"),

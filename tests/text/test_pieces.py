@@ -5,7 +5,7 @@ import pytest
 from metfa.text.pieces import cut_into, ends_of
 
 CASES = {
-    "Dr. Smith liked it (J. Doe did). You? “I did.” Yes…": ["Dr. Smith liked it (J. Doe did).", "You?", "“I did.”", "Yes…"],
+    "Dr. Smith liked it (J. Doe did). “You?” Yes…": ["Dr. Smith liked it (J. Doe did).", "“You?”", "Yes…"],
     " It opened in 1932. It is 3.5 km long.\n": ["It opened in 1932.", "It is 3.5 km long."],
     "A heading\n\nA text, e.g. this. and on": ["A heading", "A text, e.g. this. and on"],
     "今日は。明日は？はい。": ["今日は。", "明日は？", "はい。"],

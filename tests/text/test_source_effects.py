@@ -220,7 +220,7 @@ def test_the_page_says_what_the_marks_mean(tmp_path):
     shown = re.sub(r"<(script|style).*?</\1>", "", page, flags=re.DOTALL)
     assert "unimportant" not in shown
     assert "marked “adds more than 0.693 in some context”" in shown
-    assert "does not say that it does not matter: another may say the same" in shown
+    assert "does not say that it does not matter, as another source may say the same" in shown
     assert '"calledAt": 0.693' in page or '"calledAt":0.693' in page
 
 

@@ -29,18 +29,27 @@ from metfa.cli.reported import resumable
 from metfa.cli.run import RANDOM, Analysis
 from metfa.cli.sources import Split, groups_of, read_sources
 from metfa.cli.views import print_views, views_of_call
-from metfa.results.corrections import check_correction
-from metfa.results.files import MANIFEST, load
+from metfa.results.corrections import STATEMENTS, check_correction
+from metfa.results.families import samples_needed
+from metfa.results.terms import Terms
 from metfa.results.until import Until
 from metfa.sampling.run import Run
 from metfa.sampling.streams import content_digest
 from metfa.segmentation.kept import SAMPLE
-from metfa.text import AnswerScorer, explain_answer, generate_answer
+from metfa.text import AnswerScorer, explain_answer, explain_answer_tree, generate_answer
 from metfa.text.source_effects import PILOT
 
 __all__ = ["explain_answer_of_sources"]
 
+ALPHA = Terms().alpha
 TEMPLATE = r"{sources}\n\n{question}\n"
+
+
+class Deeper(str, enum.Enum):
+    """Into what sources that matter are cut."""
+
+    paragraphs = "paragraphs"
+    sentences = "sentences"
 
 
 class Score(str, enum.Enum):
@@ -69,6 +78,7 @@ class Asked:
     contrast: str | None
     delta: float | None
     groups: tuple[str, ...]
+    deeper: tuple[str, ...]
     n_samples: int  # with `until` the largest number
     until: str | None
     pilot: int
@@ -84,6 +94,24 @@ class Asked:
         tests = {name: getattr(analysis, name) for name in ("alpha", "correction")} if "undecided" in criteria else {}
         given = {name: value for name, value in tests.items() if value is not None}
         return Until(**criteria, **given, confidence_level=analysis.confidence, max_samples=self.n_samples)
+
+
+def _check_before_sampling(asked: Asked, analysis: Analysis, n_sources: int) -> None:
+    """Refuse settings that can give no answer, before any model runs."""
+    if asked.deeper and asked.groups:
+        raise ValueError("`--group` and `--deeper` cannot be joined: the sources of a group have no order to be cut in")
+    if asked.deeper and analysis.correction not in (None, "holm"):
+        raise ValueError("`--correction` with `--deeper` is holm, or bonferroni with --until: leave it out")
+    if asked.until is not None:
+        return
+    alpha = (analysis.alpha or ALPHA) / (1 + len(asked.deeper))
+    correction = None if analysis.correction == "none" else analysis.correction or "holm"
+    needed = samples_needed(Terms(0.0, alpha, correction, families=STATEMENTS), n_sources)
+    if asked.n_samples < needed:
+        raise ValueError(
+            f"`--samples` {asked.n_samples} are too few for {n_sources:,} sources at alpha {alpha:.3g}: nothing could "
+            f"be marked; at least {needed} are needed"
+        )
 
 
 def _prompts(asked: Asked, tokenizer: Any) -> dict[str, Any]:
@@ -130,6 +158,12 @@ def explain_answer_of_sources(
         list[str] | None,
         typer.Option(
             metavar="NAME=SOURCE|SOURCE", help="Sources that say the same, dropped together; may be repeated."
+        ),
+    ] = None,
+    deeper: Annotated[
+        list[Deeper] | None,
+        typer.Option(
+            help="Then also ask about the parts of sources that matter; may be repeated, from coarse to fine."
         ),
     ] = None,
     whole: Annotated[bool, typer.Option("--whole", help="Score the answer as a whole, not each sentence.")] = False,
@@ -181,7 +215,8 @@ def explain_answer_of_sources(
     asked = Asked(
         listed, None if split is None else split.value, question, model, template, chat, separator, answer, max_tokens,
         whole or contrast is not None, score.value if contrast is None else "logprob", contrast, delta,
-        tuple(group or ()), usual if given is None else given, until, pilot, seed, bfloat16, random_weights,
+        tuple(group or ()), tuple(one.value for one in deeper or ()), usual if given is None else given, until,
+        pilot, seed, bfloat16, random_weights,
     )  # fmt: skip
     given_correction = None if correction is None else correction.value
     analysis = Analysis(alpha, confidence, given_correction, None, Colours.colourblind.value)
@@ -191,9 +226,11 @@ def explain_answer_of_sources(
         raise ValueError(f"`--template` must hold {{sources}} once, got {template!r:.80}")
     texts = read_sources(sources, split)
     groups = groups_of(asked.groups, list(texts))
+    _check_before_sampling(asked, analysis, len(texts))
     call = {
         **asdict(asked),
         "groups": list(asked.groups),
+        "deeper": list(asked.deeper),
         "content": content_digest(list(texts.values())),
         "names": list(texts),
     }
@@ -214,13 +251,15 @@ def explain_answer_of_sources(
             network, tokenizer, answers=said, score=asked.score, contrast=contrast,
             spans=None if asked.whole else "sentences", batch_size=batch_size, **shared,
         )  # fmt: skip
-        if (folder / SAMPLE / MANIFEST).exists():  # interrupted between the samples and the page
-            sample = load(folder / SAMPLE)
+        settings: dict[str, Any] = {
+            "delta": delta, "n_samples": number, "pilot": pilot, "batch_size": batch_size, "rng": seed,
+            "run": Run(store=folder / SAMPLE, progress=True),
+        }  # fmt: skip
+        if asked.deeper:
+            levels = {"levels": asked.deeper, **({} if alpha is None else {"alpha": alpha})}
+            sample: Any = explain_answer_tree(scorer, texts, **levels, **settings)
         else:
-            sample = explain_answer(
-                scorer, texts, delta=delta, groups=groups, n_samples=number, pilot=pilot, batch_size=batch_size,
-                rng=seed, run=Run(store=folder / SAMPLE, progress=True),
-            )  # fmt: skip
-        decided = isinstance(number, Until) and sample.stopping is not None and sample.stopping.tested
+            sample = explain_answer(scorer, texts, groups=groups, **settings)
+        decided = bool(asked.deeper) or (sample.stopping is not None and sample.stopping.tested)
         read = replace(analysis, alpha=None, correction=None) if decided else analysis
         print_views(*views_of_call(sample, about, read, folder, overwrite=overwrite))

@@ -11,11 +11,12 @@ from metfa._base.own_files import foreign_in
 from metfa._base.owner import Owner
 from metfa._base.temporary import is_temporary
 from metfa._base.writing import check_replaceable
-from metfa.results.files import MANIFEST, load
+from metfa.results.files import LEVELS, MANIFEST, load
 from metfa.results.manifests import read_json, write_json
 from metfa.sampling.store import RUN
 from metfa.segmentation.explanation import load_context
 from metfa.segmentation.kept import CONTEXT, REGION, SAMPLE
+from metfa.text.answer_tree import load_answer_tree
 
 __all__ = ["REPORT", "begin_folder", "check_folder", "check_new", "is_finished", "note", "read_about", "read_folder"]
 
@@ -111,6 +112,8 @@ def _loaded(folder: Path) -> Any:
         raise ValueError(f"{folder} holds an unfinished run: repeat the command that began it")
     if (folder / CONTEXT).exists():
         return load_context(folder)
+    if (folder / SAMPLE / LEVELS).exists():
+        return load_answer_tree(folder / SAMPLE)
     if (folder / REGION).exists():
         raise ValueError(f"{folder} is incomplete: {CONTEXT} is missing, which says what the object is")
     return load(folder / SAMPLE)

@@ -16,6 +16,7 @@ from metfa.cli.run import Analysis
 from metfa.cli.titles import title_of
 from metfa.results.cautions import FLIPS_FROM
 from metfa.results.regions import Regions
+from metfa.text.answer_tree import AnswerTree
 
 __all__ = ["write_page"]
 
@@ -48,7 +49,11 @@ def write_page(
     rule, given = threshold_of(threshold), None if correction is None else correction.value
     analysis = Analysis(alpha, confidence, given, rule, "", flips_from=flips_from, regions=regions, split=split)
     read = [(folder, *read_folder(folder)) for folder in folders]
-    asked = numbered((title_of(about) or folder.name, (folder, result, about)) for folder, result, about in read)
+    asked = numbered(
+        (heading, (folder, one, about))
+        for folder, result, about in read
+        for heading, one in _headed(folder, result, about)
+    )
     beside = {name: _regions_of(one, analysis) for name, one in asked.items()}
     path = write(
         out,
@@ -64,6 +69,14 @@ def write_page(
         overwrite=overwrite,
     )
     typer.echo(f"report: {printable(str(path))}")
+
+
+def _headed(folder: Path, result: Any, about: dict[str, Any]) -> list[tuple[str, Any]]:
+    """A result with its heading; each level of a tree of an answer."""
+    title = title_of(about) or folder.name
+    if isinstance(result, AnswerTree):
+        return [(f"{title} {heading}", level) for heading, level in result.headed.items()]
+    return [(title, result)]
 
 
 def _regions_of(read: tuple[Path, Any, dict[str, Any]], analysis: Analysis) -> Regions | None:

@@ -10,6 +10,8 @@ from metfa.cli.certificates import certificate_line
 from metfa.cli.kinds import is_of_text
 from metfa.cli.regions import Parts, part_lines
 from metfa.cli.run import Analysis
+from metfa.results.sample import AttributionSample
+from metfa.text.answer_tree import AnswerTree
 from metfa.text.answered import is_answer
 from metfa.text.findings import Findings
 from metfa.text.reading import about_the_text
@@ -38,11 +40,15 @@ def report(
     if about.get("explained") != about.get("predicted"):
         lines.append(("explained", about.get("explained", "")))
     lines += [(name, about[name]) for name in ("object", "faithfulness") if name in about]
+    if isinstance(sample, AnswerTree):
+        if any(given is not None for given in analysis.given.values()):
+            raise ValueError(
+                "`--alpha` and `--correction` of levels are those at which they were opened: leave them out"
+            )
+        levels = [f"{heading}\n\n{_of_answer(level, analysis, [])}" for heading, level in sample.headed.items()]
+        return "\n\n".join([lines_of(lines), str(sample), *levels])
     if is_answer(sample):
-        findings = Findings.of(sample, sample.terms(**analysis.given), analysis.confidence)
-        lines += [*findings.lines(sample.summary(**analysis.settings)[0]), ("time", _time(sample.provenance))]
-        shared = {**analysis.given, "confidence_level": analysis.confidence}
-        return f"{render_terminal(sample, colour=False, width=WIDTH, **shared)}\n\n{lines_of(lines)}"
+        return _of_answer(sample, analysis, lines)
     summaries = sample.summary(**analysis.settings)
     if isinstance(summaries, dict):  # of several inputs, by their names
         summaries = [summary for of_part in summaries.values() for summary in of_part]
@@ -56,6 +62,17 @@ def report(
         lines.append(("certified", certificate_line(sample, analysis)))
     lines.append(("time", _time(sample.provenance, together=together)))
     return lines_of(lines)
+
+
+def _of_answer(sample: AttributionSample, analysis: Analysis, lines: list[tuple[str, str]]) -> str:
+    """A table of the sources of each sentence, and the figures of all below these lines."""
+    shared = {**analysis.given, "confidence_level": analysis.confidence}
+    table = render_terminal(sample, colour=False, width=WIDTH, **shared)
+    findings = Findings.of(sample, sample.terms(**analysis.given), analysis.confidence)
+    figures = [("significance", findings.too_few)] if findings.too_few is not None else []
+    if not figures:
+        figures = findings.lines(sample.summary(**analysis.settings)[0])
+    return f"{table}\n\n{lines_of([*lines, *figures, ('time', _time(sample.provenance))])}"
 
 
 def lines_of(lines: list[tuple[str, str]]) -> str:

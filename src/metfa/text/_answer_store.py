@@ -15,7 +15,7 @@ from metfa._base.temporary import is_temporary
 from metfa._base.validation import as_path
 from metfa._base.writing import kept_after, sweep
 from metfa.results.arrays import write_array
-from metfa.results.files import MANIFEST, write_manifest
+from metfa.results.files import MANIFEST, load, write_manifest
 from metfa.results.manifests import read_json, write_json
 from metfa.results.sample import AttributionSample
 from metfa.sampling.folder import LEARNED
@@ -85,9 +85,14 @@ class AnswerStore:
         """The folder of the samples."""
         return None if self.folder is None else self.folder / PROMPTS
 
+    def result(self) -> AttributionSample | None:
+        """The result of an earlier call, if it was finished."""
+        there = self.folder is not None and (self.folder / MANIFEST).exists()
+        return load(self.folder) if there and self.folder is not None else None
+
     def finish(self, sample: AttributionSample) -> None:
-        """Write the result, for `metfa.load`, unless it is there."""
-        if self.folder is None or (self.folder / MANIFEST).exists():
+        """Write the result, for `metfa.load`."""
+        if self.folder is None:
             return
         for name in ARRAYS:
             write_array(self.folder / f"{name}.npy", getattr(sample, name))

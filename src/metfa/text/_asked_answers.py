@@ -58,8 +58,14 @@ def explained_sources(
     with AnswerStore.opened(run.store) as store:
         root = store.root(rng)
         effects = replace(effects, rng=root)
-        made = {"explainer": describe(effects), "rng": hex(root), "alpha": alpha}
-        known = store.begun({"sources": content_digest(row), **made})
+        known = store.begun({
+            "sources": content_digest(row), "explainer": describe(effects), "rng": hex(root), "alpha": alpha,
+            "n_samples": describe(n_samples) if isinstance(n_samples, Until) else int(n_samples),
+            "shown": content_digest([list(names), list(answers or ())]),
+            "inputs": content_digest([list(run.input_names or ()), run.first_sample]),
+        })  # fmt: skip
+        if (finished := store.result()) is not None:
+            return finished
 
         def written(scores: list[Any]) -> None:
             known["scores"] = [np.asarray(one).tolist() for one in scores]

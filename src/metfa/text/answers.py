@@ -77,8 +77,7 @@ def explain_answer(
     do not depend on each other, and once more where its two scores differ. Only where the rows of a call do depend on
     each other, which a warning says, up to three further calls of `batch_size` prompts find out how much.
 
-    For documents and their sentences, ask about the documents first, as groups of sentences, and then about the
-    sentences of those that matter.
+    For documents and their sentences see `metfa.text.explain_answer_tree`.
 
     Examples
     --------
