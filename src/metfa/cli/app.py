@@ -16,6 +16,7 @@ from metfa._base.pictures import open_image
 from metfa.allocator import keep_freed_memory
 from metfa.by_name.methods import check_settings, method_forms
 from metfa.by_name.noises import TEXT_NOISE_FORMS
+from metfa.cli.answers import explain_answer_of_sources
 from metfa.cli.attack import attack_picture
 from metfa.cli.certificates import check_certificate
 from metfa.cli.comparing import compare
@@ -256,6 +257,7 @@ def explain_text(
 
 
 app.command("show")(reported(show))
+app.command("explain-answer")(reported(explain_answer_of_sources))
 app.command("explain-segmentation")(reported(explain_segmentation))
 app.command("attack")(reported(attack_picture))
 app.command("compare")(reported(compare))
