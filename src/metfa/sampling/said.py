@@ -7,7 +7,7 @@ An explainer may have the attributes
 - ``unit``, a whole score, see `metfa.Terms`;
 - ``default_terms``, the `metfa.Terms` of its results where nothing else is given: with names for the marks, if these
   have a meaning of their own;
-- ``notes``, a dict of short texts, which summaries of its results show;
+- ``notes``, a dict of short texts, which summaries of its results show (a noise may have it, too);
 - ``if_it_varies``, the warning where it gives another map for the same input and the same generators.
 """
 
@@ -51,9 +51,9 @@ def known_terms(explainer: Any) -> Terms | None:
     return terms if isinstance(terms, Terms) else None
 
 
-def known_notes(explainer: Any) -> list[list[str]]:
-    """What summaries must say of the explainer's results, as it says itself: short names and texts, in order."""
-    notes = getattr(owner_of(explainer), "notes", None)
+def known_notes(thing: Any) -> list[list[str]]:
+    """What summaries must say of results by an explainer or a noise, as it says: short names and texts, in order."""
+    notes = getattr(owner_of(thing), "notes", None)
     return [[str(name), str(text)] for name, text in notes.items()] if isinstance(notes, dict) else []
 
 
