@@ -55,17 +55,12 @@ def inflected(word: str, part: str, ending: str, wordnet: WordNet) -> str | None
         return own[0] if len(own) == 1 else None
     if ending == "s":
         return _with_s(word)
+    regular = _with_ed(word) if ending == "ed" else _with_ing(word)
+    alike = [form for form in own if form.endswith("ing") == (ending == "ing") and not form.endswith("s")]
+    if not alike or regular in alike:
+        return regular
     doubled = word + word[-1] + ending
-    if doubled in own:
-        return doubled
-    if ending == "ed":
-        if any(not form.endswith("ing") for form in own):
-            return None
-        return word + "d" if word.endswith("e") else _y_as_i(word) + "ed"
-    dying = [form for form in own if form.endswith("ing")]
-    if dying:
-        return dying[0] if len(dying) == 1 else None
-    return word[:-1] + "ing" if word.endswith("e") and word[-2:] not in ("ee", "oe", "ye") else word + "ing"
+    return doubled if doubled in alike else alike[0] if ending == "ing" and len(alike) == 1 else None
 
 
 def _ended(form: str, end: str, several: tuple[str, ...]) -> list[str]:
@@ -84,6 +79,14 @@ def _with_s(word: str) -> str | None:
     if word.endswith(HISSING):
         return None if word.endswith("s") and not word.endswith("ss") else word + "es"
     return word[:-1] + "ies" if _y_as_i(word) != word else word + "s"
+
+
+def _with_ed(word: str) -> str:
+    return word + "d" if word.endswith("e") else _y_as_i(word) + "ed"
+
+
+def _with_ing(word: str) -> str:
+    return word[:-1] + "ing" if word.endswith("e") and word[-2:] not in ("ee", "oe", "ye") else word + "ing"
 
 
 def _y_as_i(word: str) -> str:

@@ -16,7 +16,7 @@ KINDS = {"1": "noun", "2": "verb", "3": "adj", "4": "adv", "5": "adj"}  # in the
 IRREGULAR = ("noun", "verb")  # parts of speech of which irregular forms are kept
 FILES = [f"{kind}.{part}" for kind in ("index", "data") for part in PARTS]
 COUNTS = "cntlist.rev"  # how often each sense was met in texts that people tagged
-LARGEST = 1 << 23  # most bytes of an unpacked table; the one here has 3.6 million, a damaged one could have any number
+LARGEST = 1 << 23  # most bytes of an unpacked table; the one here has 2.7 million, a damaged one could have any number
 
 
 class Sense(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from metfa.sampling.rounds import rounds_of
 from metfa.sampling.run import Run
 from metfa.sampling.said import with_own_threshold
 from metfa.sampling.streams import content_digest, root_entropy
+from metfa.text._answers_under_noise import about_noise, noisy_whole
 from metfa.text._lines import cut
 from metfa.text._sources import grouped
 from metfa.text.source_effects import PILOT, VARIES, SourceEffects
@@ -39,6 +41,7 @@ def explain_answer(
     groups: Mapping[str, Sequence[Any]] | None = None,
     n_samples: int | Until = 48,
     pilot: int = PILOT,
+    deterministic: bool | None = None,
     batch_size: int | None = None,
     rng: Any = None,
     run: Run | None = None,
@@ -62,6 +65,9 @@ def explain_answer(
         Prompts with random sources. Or ``metfa.Until(undecided=0.2, max_samples=400)``: until enough is decided.
     pilot : int
         Further prompts that only make the samples less wild.
+    deterministic : bool, optional
+        Whether the scorer gives a prompt the same score whenever it is asked, so that none is paid for twice; see
+        `SourceEffects`.
     batch_size : int, optional
         Prompts in one call of the scorer; 10 by default.
     rng, run
@@ -87,7 +93,8 @@ def explain_answer(
     Planned are ``n_samples + pilot + 4`` prompts at most: the whole one; those of the pilot; the samples; one draw for
     `AttributionSample.vanilla`, which has no meaning here; and one prompt again alone, to see that the rows of a call
     do not depend on each other, and once more where its two scores differ. Only where the rows of a call do depend on
-    each other, which a warning says, up to three further calls of `batch_size` prompts find out how much.
+    each other, which a warning says, up to three further calls of `batch_size` prompts find out how much. Under
+    `PromptNoise` 20 whole prompts more show how often the noise changes the order of the answers; every view says so.
 
     For documents and their sentences, ask about the documents first, as groups of sentences, and then about the
     sentences of those that matter.
@@ -112,7 +119,7 @@ def explain_answer(
     groups = None if groups is None else _by_places(groups, own_names)
     at_a_time = 10 if batch_size is None else positive_int(batch_size, "batch_size")
     root, learned = _begun(run, rng)
-    effects = SourceEffects(scorer, delta=delta, groups=groups, pilot=pilot, rng=root)
+    effects = SourceEffects(scorer, delta=delta, groups=groups, pilot=pilot, deterministic=deterministic, rng=root)
     _check_number(n_samples, effects)
     names = _names(row, own_names, groups)
     asked = {"sources": content_digest(row), "explainer": describe(effects), "rng": hex(root)}
@@ -121,8 +128,8 @@ def explain_answer(
     path = None if run.store is None else _folder(run) / LEARNED
     known: dict[str, Any] = {**asked, "whole": None, "scores": []} if learned is None else learned
 
-    def written(scores: list[Any]) -> None:
-        known["scores"] = [np.asarray(one).tolist() for one in scores]
+    def written(scores: list[Any], name: str = "scores") -> None:
+        known[name] = [np.asarray(one).tolist() for one in scores]
         if path is not None:
             with kept_after("the answers so far are kept: mend it, and repeat the call to go on"):
                 write_json(path, known)
@@ -131,12 +138,17 @@ def explain_answer(
         if known["whole"] is None:
             known["whole"] = np.asarray(effects.model([row])[0]).tolist()
             written([])
+        noisy = noisy_whole(effects, row, known.get("noisy", []), at_a_time, partial(written, name="noisy"))
         effects._learn(row, known["scores"], at_a_time=at_a_time, progress=written)
         sample = explain(
             _EveryAnswer(effects), [row], 0, noise=None, n_samples=n_samples, batch_size=batch_size, rng=root, run=run
         )
     most = n_samples.max_samples if isinstance(n_samples, Until) else n_samples
-    prompts = {"scored": effects.n_scored, "planned": most + effects.pilot + 4}
+    prompts = {"scored": effects.n_scored, "planned": most + effects.pilot + len(noisy) + 4}
+    of_noise, notes = about_noise(scorer, known["whole"], noisy)
+    sample = replace(
+        sample, provenance={**sample.provenance, **of_noise, "notes": [*sample.provenance["notes"], *notes]}
+    )
     return _apart(sample, names, effects, known["whole"], prompts)
 
 
