@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from metfa._base.percents import percent
+from metfa.results.sample import AttributionSample
 from metfa.text.source_effects import SourceEffects
 
-__all__ = ["N_NOISY", "about_noise", "noisy_whole"]
+__all__ = ["N_NOISY", "noisy_whole", "with_noise_said"]
 
 N_NOISY = 20  # noisy whole prompts: a change in a fifth of all is missed with probability .8**20, about .01
 
@@ -27,10 +29,10 @@ def noisy_whole(
     return scores
 
 
-def about_noise(scorer: Any, whole: Any, noisy: list[Any]) -> tuple[dict[str, Any], list[list[str]]]:
-    """What a result keeps in its provenance, and its notes."""
+def with_noise_said(sample: AttributionSample, scorer: Any, whole: Any, noisy: list[Any]) -> AttributionSample:
+    """The sample, with what the noise did to the whole prompt in its provenance and its notes."""
     if not noisy:
-        return {}, []
+        return sample
     clean, found = np.atleast_1d(np.asarray(whole, dtype=np.float64)), np.array(noisy, dtype=np.float64)
     own = getattr(scorer, "scorer", scorer)
     what, changed = None, None
@@ -45,4 +47,5 @@ def about_noise(scorer: Any, whole: Any, noisy: list[Any]) -> tuple[dict[str, An
         share = float(changed.mean())
         facts |= {"what": what, "changed": share}
         said += f"; the noise changed {what} in {percent(share, 0)} of them"
-    return {"noisy_prompts": facts}, [["under noise", said]]
+    notes = [*sample.provenance["notes"], ["under noise", said]]
+    return replace(sample, provenance={**sample.provenance, "noisy_prompts": facts, "notes": notes})

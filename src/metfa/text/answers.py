@@ -23,7 +23,7 @@ from metfa.sampling.rounds import rounds_of
 from metfa.sampling.run import Run
 from metfa.sampling.said import with_own_threshold
 from metfa.sampling.streams import content_digest, root_entropy
-from metfa.text._answers_under_noise import about_noise, noisy_whole
+from metfa.text._answers_under_noise import noisy_whole, with_noise_said
 from metfa.text._lines import cut
 from metfa.text._sources import grouped
 from metfa.text.source_effects import PILOT, VARIES, SourceEffects
@@ -145,10 +145,7 @@ def explain_answer(
         )
     most = n_samples.max_samples if isinstance(n_samples, Until) else n_samples
     prompts = {"scored": effects.n_scored, "planned": most + effects.pilot + len(noisy) + 4}
-    of_noise, notes = about_noise(scorer, known["whole"], noisy)
-    sample = replace(
-        sample, provenance={**sample.provenance, **of_noise, "notes": [*sample.provenance["notes"], *notes]}
-    )
+    sample = with_noise_said(sample, scorer, known["whole"], noisy)
     return _apart(sample, names, effects, known["whole"], prompts)
 
 

@@ -82,7 +82,7 @@ class OnlyClose:
     _tally: Tally = field(default_factory=Tally, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name, such in (("noise", "metfa.text.SenseSynonyms(0.7)"), ("encoder", "the `encode` of an encoder")):
+        for name, such in (("noise", "metfa.text.SenseSynonyms(0.5)"), ("encoder", "the `encode` of an encoder")):
             given = getattr(self, name)
             if isinstance(given, type) or not callable(given):
                 raise TypeError(f"`{name}` must be a function, such as {such}, got {shown(given)}")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from metfa._base.validation import check_number, keep
-from metfa.text._inflection import inflected, readings
+from metfa.text._inflection import Reading, inflected, readings
 from metfa.text._parts_of_speech import kept_parts, parts_by_nltk, parts_of, require_nltk
 from metfa.text._replacing import replaced_words
 from metfa.text._wordnet import COUNTS, FILES, IRREGULAR, wordnet_of
@@ -156,7 +156,7 @@ def _synonyms(form: str, parts: tuple[str, ...], share: float, folder: str | Non
             other = None if "_" in synonym else inflected(synonym, reading.part, reading.ending or "", wordnet)
             if other is None or other == form or other in FUNCTION_WORDS:
                 continue
-            wanted = reading._replace(word=synonym)
+            wanted = Reading(synonym, reading.part, reading.ending)
             prevails = (wanted, members) in _prevailing(other, parts, share, folder)
             if prevails and _met(synonym, reading.part, members, wordnet):
                 found[other] = None

@@ -20,7 +20,7 @@ class WordForWord:
         if isinstance(noise, type) or not callable(noise):
             got = f"the class {noise.__name__}" if isinstance(noise, type) else type(noise).__name__
             raise TypeError(
-                f"`noise` must be a function f(text, rng) -> text, such as metfa.text.SenseSynonyms(0.7), or None, got "
+                f"`noise` must be a function f(text, rng) -> text, such as metfa.text.SenseSynonyms(0.5), or None, got "
                 f"{got}: {noise!r:.80}"
             )
         self.noise = noise
