@@ -128,7 +128,7 @@ def test_is_a_value_and_says_who_decides():
         ({"share": 0}, ValueError, "`share` must be"),
         ({"share": 1.1}, ValueError, "`share` must be at most 1, got 1.1"),
         ({"part_of_speech": "noun"}, ValueError, '`part_of_speech` must be "counts", "nltk" or a function'),
-        ({"part_of_speech": list}, TypeError, "part_of_speech"),
+        ({"part_of_speech": lambda: ["noun"]}, TypeError, "part_of_speech"),
         ({"wordnet": "no/folder"}, FileNotFoundError, r"lacks index\.noun"),
     ],
 )
