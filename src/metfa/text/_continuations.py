@@ -123,8 +123,7 @@ class Continuations:
         if self._uses:
             given["use_cache"] = keeps or self._cache in given
         output = self.model(**given)
-        cache = next((found for name in CACHES if (found := getattr(output, name, None)) is not None), None)
-        return output.logits[:, -keep:], cache if keeps else None
+        return output.logits[:, -keep:], getattr(output, str(self._cache), None) if keeps else None
 
     def _same(self, ids: list[int]) -> bool | None:
         """Whether the probabilities behind these tokens are the same by the cache of the first half; None: unknown."""
