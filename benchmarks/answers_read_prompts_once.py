@@ -21,7 +21,9 @@ def main(rounds: int, layers: int, width: int) -> None:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = GPT2LMHeadModel(
-            GPT2Config(8000, n_layer=layers, n_embd=width, n_head=width // 64, bos_token_id=0, eos_token_id=0)
+            GPT2Config(
+                vocab_size=8000, n_layer=layers, n_embd=width, n_head=width // 64, bos_token_id=0, eos_token_id=0
+            )
         ).eval()
     rng = np.random.default_rng(0)
     instructions, *sources = (rng.integers(8000, size=n).tolist() for n in (150, *[40] * 8))
