@@ -89,12 +89,12 @@ def test_a_model_that_goes_on_wrongly_is_read_from_the_beginning(model):
 
 def test_lower_precision_by_called(model):
     plain = AnswerScorer(model, tiny_tokenizer(), answers="so it is", score="logprob", **SETTINGS)
-    called = metfa.Called(model, autocast=torch.bfloat16)
+    called = metfa.Called(model, fast="bfloat16")
     lower = AnswerScorer(called, tiny_tokenizer(), answers="so it is", score="logprob", **SETTINGS)
     assert 0 < abs(lower(ROWS) - plain(ROWS)).max() < 0.5
     assert lower(ROWS).dtype == np.float64
     assert lower.rounding > plain.rounding
-    with pytest.raises(ValueError, match="only its `autocast` is used here"):
+    with pytest.raises(ValueError, match="only its `fast` is used here"):
         AnswerScorer(metfa.Called(model, batch_size=3), tiny_tokenizer(), answers="so", **SETTINGS)
 
 

@@ -174,25 +174,3 @@ def test_rows_of_one_call_have_equally_many_words():
         words_of_rows([])
     with pytest.raises(ValueError, match=r"'\.\.\.' holds no words"):
         words_of_rows(["..."])
-
-
-def test_lower_precision():
-    """Autocast computes in bfloat16, and the network's own weights stay as they are."""
-    seen = []
-
-    class Spied(Net):
-        def forward(self, texts):
-            hidden = self.linear(torch.from_numpy(lengths(texts)).float())
-            seen.append(hidden.dtype)
-            return hidden.softmax(1)
-
-    net = Spied().eval()
-    lower = TextModel.of(Called(net, softmax=False, autocast=torch.bfloat16)).probabilities(TEXTS)
-    plain = TextModel.of(net).probabilities(TEXTS)
-    assert seen == [torch.bfloat16, torch.float32]
-    assert 0 < abs(lower - plain).max() < 0.02
-    assert net.linear.weight.dtype == torch.float32
-    with pytest.raises(ValueError, match="`autocast` is for networks of torch, and none is seen"):
-        TextModel.of(Called(by_hand, autocast=torch.bfloat16))
-    with pytest.raises(ValueError, match="`memory_format` is for models of images"):
-        TextModel.of(Called(net, memory_format=torch.channels_last))

@@ -10,9 +10,9 @@ from metfa._arrays import as_array, first_not_finite, is_array, namespace, widen
 from metfa._base.one_line import one_line
 from metfa._base.validation import is_whole, one_of, positive_int, shown
 from metfa.calls.inputs import check_channels_first, check_values, require_tensor
+from metfa.sampling.entries import count_rows
 from metfa.sampling.outputs import read_output
 from metfa.sampling.protocol import check_explainer, explained_model, known_independent, takes_rngs
-from metfa.sampling.rows import count_rows
 from metfa.stats.contrasts import LEAST_SHARE
 
 __all__ = [

@@ -40,7 +40,7 @@ class Continuations:
 
     model: Any
     batch_size: int
-    autocast: Any = None
+    lower: bool = False  # whether it computes in bfloat16
     reuses: bool | None = None  # whether that gives the same numbers; None: not known yet
 
     def __post_init__(self) -> None:
@@ -53,7 +53,7 @@ class Continuations:
     @property
     def rounding(self) -> float:
         """By how much log-probabilities may differ by rounding alone, for each unit of their size."""
-        size = 2 if self.autocast is not None else next(iter(self.model.parameters())).dtype.itemsize
+        size = 2 if self.lower else next(iter(self.model.parameters())).dtype.itemsize
         return ROUNDING.get(size, COARSE)
 
     def log_probabilities(self, prompts: Sequence[Prompt]) -> list[list[np.ndarray]]:
@@ -158,7 +158,7 @@ class Continuations:
 
     def _precision(self) -> Any:
         kind = next(iter(self.model.parameters())).device.type
-        return nullcontext() if self.autocast is None else torch.autocast(kind, dtype=self.autocast)
+        return torch.autocast(kind, dtype=torch.bfloat16) if self.lower else nullcontext()
 
 
 def _common(prompts: Sequence[Prompt]) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,8 +11,8 @@ import numpy as np
 from metfa._arrays import first_not_finite, to_host
 from metfa._base.warnings import ModelOutputWarning, ReproducibilityWarning, RowDependenceWarning, warn
 from metfa.calls.answers import checked_scores, warn_of_probabilities
-from metfa.calls.behind import loaded_torch, modules_behind
 from metfa.calls.called import Called
+from metfa.calls.layouts import AUTO
 from metfa.calls.targets import row_targets
 from metfa.text.words import Words, words_of
 
@@ -21,7 +20,6 @@ __all__ = ["TextModel", "words_of_rows"]
 
 BATCH_SIZE = 256
 ROUNDING = 1e-3  # of probabilities in half precision
-CAST = 2e-2  # of probabilities under autocast, where a batch of another size takes other kernels
 
 
 @dataclass(frozen=True)
@@ -42,12 +40,8 @@ class TextModel:
             got = f"the class {asked.__name__}" if isinstance(asked, type) else type(asked).__name__
             raise TypeError(f"`model` must be a function list of texts -> probabilities, got {got}")
         called = model if isinstance(model, Called) else Called(model, softmax=False)
-        if called.memory_format is not None:
-            raise ValueError("`memory_format` is for models of images: leave it out for a model of texts")
-        if called.autocast is not None and not modules_behind(called.model):
-            raise ValueError(
-                "`autocast` is for networks of torch, and none is seen behind this model of texts: leave it out"
-            )
+        if called.fast is not None or called.memory_format not in (None, AUTO):
+            raise ValueError("`fast` and `memory_format` are for models of arrays: leave them out for a model of texts")
         return cls(called)
 
     @property
@@ -97,9 +91,8 @@ class TextModel:
             return None
         for index in {by_length[len(by_length) // 4], by_length[len(by_length) // 2]}:
             alone = self.probabilities([texts[index]])
-            rounding = ROUNDING if self.called.autocast is None else CAST
-            apart = _apart(self.as_probabilities(scores[index : index + 1]), alone, rounding)
-            if apart and _apart(self.probabilities([texts[index]]), alone, rounding):
+            apart = _apart(self.as_probabilities(scores[index : index + 1]), alone)
+            if apart and _apart(self.probabilities([texts[index]]), alone):
                 warn(
                     "the model gives other scores each time that it is asked about the same text (random numbers or a "
                     "state of its own), so results change from call to call unless these are seeded",
@@ -145,18 +138,9 @@ class TextModel:
         """The model in evaluation mode, without a graph."""
         return self.called.asked()
 
-    def _precision(self) -> Any:
-        """Context in which the model computes in the precision of `autocast`."""
-        if self.called.autocast is None:
-            return nullcontext()
-        parts = (weight for part in modules_behind(self.called.model) for weight in part.parameters(recurse=False))
-        device = next((weight.device.type for weight in parts), "cpu")
-        return loaded_torch().autocast(device, dtype=self.called.autocast)
-
     def _called(self, texts: Sequence[Any]) -> np.ndarray:
         """Scores of one batch; the model gets a list of its own, which it may change."""
-        with self._precision():
-            answer = self.called.model([text if isinstance(text, str) else list(text) for text in texts])
+        answer = self.called.model([text if isinstance(text, str) else list(text) for text in texts])
         if _of_pipeline(answer):
             raise TypeError(
                 "`model` must return an array of probabilities (batch, classes), got labels and scores from a pipeline "
@@ -176,10 +160,10 @@ class TextModel:
         return scores
 
 
-def _apart(a: np.ndarray, b: np.ndarray, rounding: float) -> float:
-    """Largest distance of two answers; 0 where `rounding` explains it."""
+def _apart(a: np.ndarray, b: np.ndarray) -> float:
+    """Largest distance of two answers; 0 where the rounding of half precision explains it."""
     apart = float(np.abs(a - b).max())
-    return apart if apart > rounding * max(1.0, float(np.abs(b).max())) else 0.0
+    return apart if apart > ROUNDING * max(1.0, float(np.abs(b).max())) else 0.0
 
 
 def _of_pipeline(answer: Any) -> bool:

@@ -34,7 +34,7 @@ class AnswerScorer:
     ----------
     model : transformers.PreTrainedModel or metfa.Called
         A causal language model (decoder), on any device and in any precision; or a ``metfa.Called(model,
-        autocast=torch.bfloat16)`` that says in which it is asked.
+        fast="bfloat16")``, which asks a copy of it in that precision. (One that is loaded in bfloat16 needs no copy.)
     tokenizer : PreTrainedTokenizerBase
     template : str or callable
         The prompt: a text with ``{sources}`` and ``{question}``, or a function (list of kept sources) -> prompt, such
@@ -98,10 +98,10 @@ class AnswerScorer:
         config = getattr(network, "config", None)
         if config is None or not callable(network):
             raise TypeError(f"`model` must be a causal language model of transformers, got {shown(network)}")
-        if isinstance(self.model, Called) and (self.model.batch_size, self.model.memory_format) != (None, None):
+        if isinstance(self.model, Called) and self.model.batch_size is not None:
             raise ValueError(
-                "`model` is a Called with `batch_size` or `memory_format`, and only its `autocast` is used here: write "
-                "`AnswerScorer(..., batch_size=...)`"
+                "`model` is a Called with `batch_size`, and only its `fast` is used here: write `AnswerScorer(..., "
+                f"batch_size={self.model.batch_size})`"
             )
         if getattr(config, "is_encoder_decoder", False):
             raise ValueError(
@@ -185,7 +185,7 @@ class AnswerScorer:
                     )
         answers = [ids for ids, _ in self._tokens]
         asked = [Prompt(prompt, answers) for prompt in prompts]
-        with model_in_evaluation(self.network):
+        with self.model.asked() if isinstance(self.model, Called) else model_in_evaluation(self.network):
             if move is None:
                 logs = self._continuations.log_probabilities(asked)
             else:
@@ -202,8 +202,8 @@ class AnswerScorer:
     def _continuations(self) -> Continuations:
         known = self.__dict__.get("_known_continuations")
         if known is None:
-            autocast = self.model.autocast if isinstance(self.model, Called) else None
-            known = Continuations(self.network, self.batch_size, autocast)
+            lower = isinstance(self.model, Called) and self.model.fast == "bfloat16"
+            known = Continuations(self.network, self.batch_size, lower=lower)
             object.__setattr__(self, "_known_continuations", known)
         return known
 
