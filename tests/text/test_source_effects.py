@@ -57,7 +57,7 @@ def test_draws_by_hand():
     rng = np.random.default_rng(5)
     (draws,) = effects([SOURCES], rngs=[rng])
     mask = np.random.default_rng(5).random(6) < 0.5
-    (control,) = next(value for key, value in effects._known.items() if isinstance(value, tuple))
+    ((control,),) = effects._controls_of.values()
     for part in range(6):
         with_it, without = mask.copy(), mask.copy()
         with_it[part], without[part] = True, False

@@ -210,8 +210,7 @@ class Called:
 
     def scores(self, inputs: Any) -> Any:
         """The model's scores of any number of rows, (n, classes), at least float32; `inputs` are left as they are."""
-        inputs = inputs if are_parts(inputs) else batch_of(inputs)
-        answers = []
+        inputs, answers = inputs if are_parts(inputs) else batch_of(inputs), []
 
         def ask(start: int, stop: int) -> None:
             batch = of_rows(inputs, start, stop)

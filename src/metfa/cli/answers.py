@@ -14,7 +14,6 @@ from metfa.cli.folders import begin_folder, check_folder, note, read_about
 from metfa.cli.language_models import ChatTemplate, loaded_language_model
 from metfa.cli.options import (
     Alpha,
-    BFloat16,
     Colours,
     Confidence,
     Correction,
@@ -83,7 +82,7 @@ class Asked:
     until: str | None
     pilot: int
     seed: int
-    bfloat16: bool
+    half: bool  # weights in bfloat16
     random_weights: bool
 
     def number(self, analysis: Analysis) -> int | Until:
@@ -197,7 +196,9 @@ def explain_answer_of_sources(
         int, typer.Option("--batch-size", min=1, help="Prompts in one pass; changes speed only.")
     ] = 10,
     device: Device = "auto",
-    bfloat16: BFloat16 = False,
+    bfloat16: Annotated[
+        bool, typer.Option("--bfloat16", help="Hold the model's weights in bfloat16, which takes half of the memory.")
+    ] = False,
     random_weights: RandomWeights = False,
     allow_download: Annotated[
         bool, typer.Option("--allow-download", help="Download a model that is not here.")

@@ -215,7 +215,7 @@ def explain_text(
         ),
     ] = None,
     target: Target = None,
-    noise: Annotated[str, typer.Option(help=TEXT_NOISE_FORMS.replace("[", "\\[") + ".")] = "synonyms:0.3",
+    noise: Annotated[str, typer.Option(help=TEXT_NOISE_FORMS.replace("[", "\\[") + ".")] = "sense-synonyms:0.5",
     samples: Samples = 20,
     alpha: Alpha = None,
     confidence: Confidence = 0.95,

@@ -37,7 +37,7 @@ def answer_content(
     check_drawable(name, sample)
     if terms.sides is not None:
         terms = replace(terms, sides=tuple(map(harmless_text, terms.sides)))
-    findings = Findings.of(sample, terms, confidence_level)
+    findings = Findings.of(sample, terms, confidence_level, flips_from)
     answered, n_answers = findings.answered, len(sample.target)
     zones = np.broadcast_to(zone_of(np.zeros((n_answers, 1)), terms.unit, sample.values), (n_answers, 1))[:, 0]
     data = {
@@ -67,7 +67,7 @@ def answer_content(
             {
                 "name": answered.answers[k].strip(),
                 "explained": None,
-                "cautions": [],
+                "cautions": findings.cautions,
                 "values": None,
                 **samples_of_row(sample.of_input(k), terms.split, findings.thresholds[k], float(zones[k]), n_answers),
             }

@@ -85,6 +85,7 @@ class Request:
         size = usual_batch_size(rows) if self.batch_size is None else positive_int(self.batch_size, "batch_size")
         rows.check_noise(self.noise)
         rows, noise = rows.matched(self.noise)
+        noise = noise.afresh() if hasattr(noise, "afresh") else noise  # one that counts its copies counts this call's
         if self.predict is None:
             _check_library(explained_model(self.explainer), rows)
         model = None if self.predict else explained_model(self.explainer)

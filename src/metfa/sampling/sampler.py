@@ -176,7 +176,7 @@ class Sampler:
     def _facts(self, start: int, stop: int) -> dict[str, Any]:
         """Fields of a result with the samples from `start` to `stop`."""
         request, first = self.request, self.request.run.first_sample
-        notes = known_notes(request.explainer)
+        notes = [*known_notes(request.explainer), *known_notes(request.noise)]
         return {
             "inputs": request.rows.host,
             "target": self.targets,

@@ -40,8 +40,8 @@ def warn_of_unmoved(rows: Sequence[int], same: Sequence[int], shape: tuple[int, 
     r"""Warn of the rows that no copy moves, of which `same` have one map; `shape` (n, batch, \*features)."""
     found = f"of {shape[1]} inputs ({shape[0]} copies each)"
     advice = (
-        "take a noise that changes it (for texts, `metfa.text.Synonyms.coverage` says what has synonyms), or write "
-        "`noise=None` to sample the explainer's own randomness"
+        "take a noise that changes it (for texts, the `coverage` of `metfa.text.SenseSynonyms` and of "
+        "`metfa.text.Synonyms` says what has synonyms), or write `noise=None` to sample the explainer's own randomness"
     )
     if same:
         warn(

@@ -15,8 +15,11 @@ from metfa.text.models import from_transformers as from_transformers
 from metfa.text.models import load_model as load_model
 from metfa.text.models import save_model as save_model
 from metfa.text.occlusion import Occlusion as Occlusion
+from metfa.text.only_close import OnlyClose as OnlyClose
+from metfa.text.prompt_noise import PromptNoise as PromptNoise
 from metfa.text.rendering import render_html as render_html
 from metfa.text.rendering import render_terminal as render_terminal
+from metfa.text.sense_synonyms import SenseSynonyms as SenseSynonyms
 from metfa.text.source_effects import SourceEffects as SourceEffects
 from metfa.text.subwords import words_from_tokens as words_from_tokens
 from metfa.text.synonyms import Synonyms as Synonyms

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from metfa.sampling.run import Run
 from metfa.sampling.said import with_own_threshold
 from metfa.sampling.streams import content_digest
 from metfa.text._answer_store import AnswerStore
+from metfa.text._answers_under_noise import noisy_whole, with_noise_said
 from metfa.text._lines import cut
 from metfa.text.answered import facts_of_answer
 from metfa.text.source_effects import VARIES, SourceEffects
@@ -67,8 +69,8 @@ def explained_sources(
         if (finished := store.result()) is not None:
             return finished
 
-        def written(scores: list[Any]) -> None:
-            known["scores"] = [np.asarray(one).tolist() for one in scores]
+        def written(scores: list[Any], name: str = "scores") -> None:
+            known[name] = [np.asarray(one).tolist() for one in scores]
             store.write(known)
 
         with left_as_found(effects):
@@ -78,6 +80,7 @@ def explained_sources(
             n_answers = np.size(known["whole"])
             if answers is not None and len(answers) != n_answers:
                 raise ValueError(f"`answers` must be one text for each of the {n_answers} scores, got {len(answers)}")
+            noisy = noisy_whole(effects, row, known.get("noisy", []), at_a_time, partial(written, name="noisy"))
             effects._learn(row, known["scores"], at_a_time=at_a_time, progress=written)
             sample = explain(
                 _EveryAnswer(effects, asked, alpha), [row], 0, noise=None, n_samples=n_samples, batch_size=batch_size,
@@ -85,9 +88,10 @@ def explained_sources(
             )  # fmt: skip
         most = n_samples.max_samples if isinstance(n_samples, Until) else n_samples
         about = {
-            "prompts": {"scored": effects.n_scored, "planned": most + effects.pilot + 4},
+            "prompts": {"scored": effects.n_scored, "planned": most + effects.pilot + len(noisy) + 4},
             "answer": facts_of_answer(effects.scorer, answers, n_answers, **facts),
         }
+        sample = with_noise_said(sample, effects.scorer, known["whole"], noisy)
         found = _apart(sample, names, effects, texts or row, known["whole"], about)
         store.finish(found)
         return found

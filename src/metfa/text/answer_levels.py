@@ -14,6 +14,7 @@ from metfa.results.families import samples_needed
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms
 from metfa.results.until import Until
+from metfa.sampling.protocol import takes_rngs
 from metfa.sampling.run import Run
 from metfa.sampling.streams import root_entropy
 from metfa.text._asked_answers import ALPHA, OF_RUN, explained_sources
@@ -98,6 +99,11 @@ def explain_answer_tree(
     (('atlas',), ('atlas, sentence 2',))
     """
     run = Run.checked(run, OF_RUN)
+    if takes_rngs(scorer):
+        raise ValueError(
+            f"`scorer` makes its prompts noisy ({scorer!r:.60}), which a tree does not do: give the scorer itself, or "
+            "ask `metfa.text.explain_answer` about one level"
+        )
     texts, own_names = checked_sources(documents)
     cuts = checked_levels(levels)
     check_alpha(alpha)

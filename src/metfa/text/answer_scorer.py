@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from metfa._base.validation import as_names, check_flag, one_of, positive_int, shown
+from metfa.calls.called import Called
 from metfa.calls.guard import model_in_evaluation
+from metfa.text._continuations import Continuations, Prompt
 from metfa.text._prompts import Prompts, check_language_model, most_tokens
 from metfa.text._spans import checked_spans, tokens_of_spans
 
@@ -30,8 +32,9 @@ class AnswerScorer:
 
     Parameters
     ----------
-    model : transformers.PreTrainedModel
-        A causal language model (decoder), on any device and in any precision.
+    model : transformers.PreTrainedModel or metfa.Called
+        A causal language model (decoder), on any device and in any precision; or a ``metfa.Called(model,
+        fast="bfloat16")``, which asks a copy of it in that precision. (One that is loaded in bfloat16 needs no copy.)
     tokenizer : PreTrainedTokenizerBase
     template : str or callable
         The prompt: a text with ``{sources}`` and ``{question}``, or a function (list of kept sources) -> prompt, such
@@ -65,8 +68,10 @@ class AnswerScorer:
     -----
     Prompt and answer are cut into tokens apart, and their tokens joined, so that the answer's tokens are the same in
     every context. Rows of equal length share a pass, and nothing is padded: left padding without positions moves the
-    log-probability of GPT-2 by 11.6 nats. Logits of any precision are summed in float64. Where the model is surer of an
-    answer than float64 can tell from 1, its logit is 36.7.
+    log-probability of GPT-2 by 11.6 nats. What all prompts of a call begin with (from 8 tokens on) is read once, and so
+    is a prompt with several answers; the first time, a row is read without this too, and compared. Logits of any
+    precision are summed in float64. Where the model is surer of an answer than float64 can tell from 1, its logit is
+    36.7.
 
     The default `delta` of `metfa.text.SourceEffects` is ``log 2`` (the odds of the answer double), and ``log 2 / T``
     for means of answers of equally many tokens.
@@ -84,8 +89,15 @@ class AnswerScorer:
     eos: bool = field(default=False, kw_only=True)
     batch_size: int = field(default=16, kw_only=True)
 
+    deterministic = True  # the same prompt gets the same score
+
     def __post_init__(self) -> None:
-        check_language_model(self.model, self.tokenizer)
+        check_language_model(self.network, self.tokenizer)
+        if isinstance(self.model, Called) and self.model.batch_size is not None:
+            raise ValueError(
+                "`model` is a Called with `batch_size`, and only its `fast` is used here: write `AnswerScorer(..., "
+                f"batch_size={self.model.batch_size})`"
+            )
         self._prompts  # noqa: B018 - bad templates fail here
         answers = (self.answers,) if isinstance(self.answers, str) else as_names(self.answers, "answers")
         object.__setattr__(self, "answers", answers)
@@ -132,34 +144,56 @@ class AnswerScorer:
             what = f"log-probability of the answer less that of {self.contrast!r:.60}"
         return f"{what}; its end token {'counts' if self.eos else 'does not count'}"
 
+    @property
+    def rounding(self) -> float:
+        """By how much scores of one prompt in passes of other sizes may differ, for each unit of their size."""
+        return self._continuations.rounding
+
+    @property
+    def network(self) -> Any:
+        """The language model itself."""
+        return self.model.model if isinstance(self.model, Called) else self.model
+
     def __call__(self, rows: Sequence[Sequence[str]]) -> np.ndarray:
         """Scores (rows, answers), or (rows, spans), of prompts with these sources."""
-        asked = [
-            (row, answer, [*prompt, *ids])
-            for row, prompt in enumerate(map(self._prompt, rows))
-            for answer, (ids, _) in enumerate(self._tokens)
-        ]
-        limit = most_tokens(self.model, self.tokenizer)
-        for row, answer, ids in asked:
-            if len(ids) > limit:
-                n = len(self._tokens[answer][0])
-                raise ValueError(
-                    f"the prompt of row {row} has {len(ids) - n:,} tokens and answer {answer} has {n:,}, and the model "
-                    f"reads {limit:,}: leave sources out, or take shorter ones"
-                )
-        found = np.empty((len(rows), sum(len(pieces) for _, pieces in self._tokens)))
-        starts = np.cumsum([0, *(len(pieces) for _, pieces in self._tokens)])
-        with model_in_evaluation(self.model):
-            for of_pass in self._passes(asked):
-                logs = self._log_probabilities(
-                    [ids for _, _, ids in of_pass], [len(self._tokens[a][0]) for _, a, _ in of_pass]
-                )
-                for (row, answer, _), of_tokens in zip(of_pass, logs, strict=True):
-                    pieces = self._tokens[answer][1]
-                    sums = [float(of_tokens[start:stop].sum()) for start, stop in pieces]
-                    lengths = [stop - start for start, stop in pieces]
-                    found[row, starts[answer] : starts[answer + 1]] = self._scores(np.array(sums), np.array(lengths))
+        return self.of_prompts([self.prompt(row) for row in rows])
+
+    def of_prompts(self, prompts: Sequence[Sequence[int]], move: Any = None) -> np.ndarray:
+        """The same of prompts as tokens.
+
+        ``move(row, ids, vectors)`` changes the vectors of the tokens of a prompt, for noise on them.
+        """
+        limit = most_tokens(self.network, self.tokenizer)
+        for row, prompt in enumerate(prompts):
+            for answer, (ids, _) in enumerate(self._tokens):
+                if len(prompt) + len(ids) > limit:
+                    raise ValueError(
+                        f"the prompt of row {row} has {len(prompt):,} tokens and answer {answer} has {len(ids):,}, and "
+                        f"the model reads {limit:,}: leave sources out, or take shorter ones"
+                    )
+        answers = [ids for ids, _ in self._tokens]
+        asked = [Prompt(prompt, answers) for prompt in prompts]
+        with self.model.asked() if isinstance(self.model, Called) else model_in_evaluation(self.network):
+            if move is None:
+                logs = self._continuations.log_probabilities(asked)
+            else:
+                logs = [self._continuations.moved(one, partial(move, row)) for row, one in enumerate(asked)]
+        found = np.array([self._of_pieces(of_answers) for of_answers in logs])
         return found if self.contrast is None else found[:, :-1] - found[:, -1:]
+
+    def _of_pieces(self, logs: list[np.ndarray]) -> np.ndarray:
+        """Scores of the answers, or of the spans, by the log-probabilities of their tokens."""
+        pieces = [of[start:stop] for of, (_, ranges) in zip(logs, self._tokens, strict=True) for start, stop in ranges]
+        return self._scores(np.array([piece.sum() for piece in pieces]), np.array(list(map(len, pieces))))
+
+    @property
+    def _continuations(self) -> Continuations:
+        known = self.__dict__.get("_known_continuations")
+        if known is None:
+            lower = isinstance(self.model, Called) and self.model.fast == "bfloat16"
+            known = Continuations(self.network, self.batch_size, lower=lower)
+            object.__setattr__(self, "_known_continuations", known)
+        return known
 
     def _scores(self, sums: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         if self.score == "mean":
@@ -194,36 +228,10 @@ class AnswerScorer:
             ids, pieces = [*ids, end], [(start, stop + (stop == n)) for start, stop in pieces]
         return ids, pieces
 
-    def _prompt(self, kept: Sequence[str]) -> list[int]:
+    def prompt(self, kept: Sequence[str]) -> list[int]:
         """Tokens of the prompt with these sources."""
         return self._prompts.tokens(self.tokenizer, kept)
 
     @property
     def _prompts(self) -> Prompts:
         return Prompts(self.template, self.question, self.separator)
-
-    def _passes(self, asked: list[tuple[int, int, list[int]]]) -> list[list[tuple[int, int, list[int]]]]:
-        """Rows of equal length together, at most `batch_size`."""
-        of_length: dict[int, list[Any]] = {}
-        for one in asked:
-            of_length.setdefault(len(one[2]), []).append(one)
-        return [
-            group[start : start + self.batch_size]
-            for group in of_length.values()
-            for start in range(0, len(group), self.batch_size)
-        ]
-
-    def _log_probabilities(self, rows: list[list[int]], lengths: list[int]) -> list[np.ndarray]:
-        """Log-probability of each of the last `lengths` tokens of rows of equal length, in float64."""
-        import torch
-
-        device = next(iter(self.model.parameters())).device
-        ids = torch.tensor(rows, device=device)
-        most = max(lengths) + 1
-        fewer = "logits_to_keep" in inspect.signature(self.model.forward).parameters
-        with torch.no_grad():
-            output = self.model(input_ids=ids, **({"logits_to_keep": most} if fewer else {}))
-        logits = output.logits[:, -most:-1].double()
-        targets = ids[:, -(most - 1) :]
-        logs = (logits.gather(2, targets[:, :, None])[:, :, 0] - logits.logsumexp(2)).cpu().numpy()
-        return [row[len(row) - length :] for row, length in zip(logs, lengths, strict=True)]

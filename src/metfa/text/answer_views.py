@@ -15,12 +15,13 @@ from metfa.text._lines import broken, columns_of, cut, flow
 from metfa.text.findings import Finding, Findings
 from metfa.text.reading import short_number
 
-__all__ = ["answer_html", "answer_terminal"]
+__all__ = ["WARNING", "answer_html", "answer_terminal"]
 
 TOP = 12  # sources that a terminal lists below a sentence, and all that are marked as adding more
 LONGEST_NAME, COLUMNS = 24, 27  # letters of a name, and columns of an error bar, in a terminal
 OPENED = 240  # letters of a source that HTML shows before it is opened
 WIDE = 240  # of an error bar in HTML, in CSS pixels
+WARNING = "margin:0 0 .6em;padding-left:.6em;border-left:.3em solid #c62828;font-weight:bold"
 SHORT = {1: "more", -1: "less", 0: "undecided"}
 ESCAPES = {1: "1;4", -1: "3", 0: "2"}
 NOT_UNIMPORTANT = "this does not say that it does not matter, as another source may say the same"
@@ -29,7 +30,8 @@ NOT_UNIMPORTANT = "this does not say that it does not matter, as another source 
 def answer_terminal(findings: Findings, *, width: int, colour: bool, above: Sequence[str]) -> str:
     """Each sentence with a table of its sources and their error bars; `above` are lines before them."""
     of_level = [] if findings.answered.level is None else [findings.answered.level]
-    lines = [line for text in [*above, *of_level] for line in broken(flow(text), width)]
+    warned = [f"CAUTION: {text}" for text in findings.cautions]
+    lines = [line for text in [*above, *warned, *of_level] for line in broken(flow(text), width)]
     lines += [""] if lines else []
     for k in range(len(findings.each)):
         named = findings.named(k)
@@ -98,6 +100,7 @@ def answer_html(findings: Findings, *, title: str | None) -> str:
     answered = findings.answered
     group = f"metfa-{content_digest([repr(findings)])[:12]}"  # those of one result close each other, not others'
     heading = "" if title is None else f'<p style="margin:0 0 .6em;font-weight:bold">{html.escape(title)}</p>'
+    heading += "".join(f'<p style="{WARNING}">{html.escape(text)}</p>' for text in findings.cautions)
     body = [] if answered.level is None else [f"<p>{html.escape(answered.level)}</p>"]
     for text, k in answered.pieces:
         if k is None:

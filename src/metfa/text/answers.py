@@ -24,6 +24,7 @@ def explain_answer(
     answers: Any = None,
     n_samples: int | Until = 48,
     pilot: int = PILOT,
+    deterministic: bool | None = None,
     batch_size: int | None = None,
     rng: Any = None,
     run: Run | None = None,
@@ -50,6 +51,9 @@ def explain_answer(
         Prompts with random sources. Or ``metfa.Until(undecided=0.2, max_samples=400)``: until enough is decided.
     pilot : int
         Further prompts that only make the samples less wild.
+    deterministic : bool, optional
+        Whether the scorer gives a prompt the same score whenever it is asked, so that none is paid for twice; see
+        `SourceEffects`.
     batch_size : int, optional
         Prompts in one call of the scorer; 10 by default.
     rng, run
@@ -75,7 +79,8 @@ def explain_answer(
     Planned are ``n_samples + pilot + 4`` prompts at most: the whole one; those of the pilot; the samples; one draw for
     `AttributionSample.vanilla`, which has no meaning here; and one prompt again alone, to see that the rows of a call
     do not depend on each other, and once more where its two scores differ. Only where the rows of a call do depend on
-    each other, which a warning says, up to three further calls of `batch_size` prompts find out how much.
+    each other, which a warning says, up to three further calls of `batch_size` prompts find out how much. Under
+    `PromptNoise` 20 whole prompts more show how often the noise changes the order of the answers; every view says so.
 
     For documents and their sentences see `metfa.text.explain_answer_tree`.
 
@@ -99,7 +104,7 @@ def explain_answer(
     groups = None if groups is None else by_places(groups, own_names)
     of_groups, parts = grouped(groups, len(row))
     return explained_sources(
-        SourceEffects(scorer, delta=delta, groups=groups, pilot=pilot),
+        SourceEffects(scorer, delta=delta, groups=groups, pilot=pilot, deterministic=deterministic),
         row,
         names=names_of_features(row, own_names, groups),
         facts={"groups": of_groups, "parts": parts, "names": own_names},

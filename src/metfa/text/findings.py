@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from metfa.results.cautions import FLIPS_FROM, cautions
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.sample import AttributionSample
 from metfa.results.scores import Scores, why_no_ends
@@ -16,6 +17,7 @@ from metfa.results.terms import Terms
 from metfa.results.thresholds import resolved
 from metfa.text._lines import cut
 from metfa.text.answered import Answered, Source
+from metfa.text.reading import harmless_text
 
 __all__ = ["Finding", "Findings"]
 
@@ -48,6 +50,8 @@ class Findings:
         What the marks say.
     about : list of str
         What the numbers, brackets and marks are.
+    cautions : list of str
+        What belongs above every view.
     too_few : str or None
         Why nothing is decided.
     """
@@ -57,10 +61,11 @@ class Findings:
     thresholds: tuple[float, ...]
     kinds: dict[int, str]
     about: list[str]
+    cautions: list[str]
     too_few: str | None = None
 
     @classmethod
-    def of(cls, sample: AttributionSample, terms: Terms, level: float) -> Findings:
+    def of(cls, sample: AttributionSample, terms: Terms, level: float, flips_from: float = FLIPS_FROM) -> Findings:
         """Of a sample that `is_answer`, decided on these terms, with intervals of a level."""
         answered = Answered.of(sample)
         assert answered is not None
@@ -97,7 +102,8 @@ class Findings:
             brackets = f"no intervals: {why_no_ends(sample, level)}"
         about.insert(0, f"numbers: {scores.quantity} of a source, {scores.called}; {brackets}")
         each = np.broadcast_to(np.asarray(thresholds, dtype=np.float64).reshape(-1), (n,))
-        return cls(answered, tuple(found), tuple(each.tolist()), kinds, about, too_few)
+        warned = [harmless_text(text) for text in cautions(sample, 0, flips_from)]
+        return cls(answered, tuple(found), tuple(each.tolist()), kinds, about, warned, too_few)
 
     @cached_property
     def scale(self) -> tuple[float, float]:

@@ -22,7 +22,7 @@ from metfa._base.validation import positive_int
 from metfa.results.cautions import FLIPS_FROM, cautions
 from metfa.results.sample import AttributionSample
 from metfa.text._lines import broken, columns_of, cut, flow
-from metfa.text.answer_views import answer_html, answer_terminal
+from metfa.text.answer_views import WARNING, answer_html, answer_terminal
 from metfa.text.answered import is_answer
 from metfa.text.findings import Findings
 from metfa.text.reading import NOT_TESTED, Reading, harmless_text, short_number, words_explained
@@ -32,7 +32,6 @@ __all__ = ["render_html", "render_terminal"]
 STRONGEST = 0.6  # opacity of a background on which both black and white letters can be read
 STEPS = {1: (180, 215, 208), -1: (110, 74, 39)}  # of 256 colours, grey to vivid, under black letters
 FAINT = 0.35  # of the strength of colours and marks under a caution
-WARNING = "margin:0 0 .6em;padding-left:.6em;border-left:.3em solid #c62828;font-weight:bold"
 FAINTEST = 0.1  # share of the largest score; below it a terminal shows no background
 MARKS = {"important": "*{}*", "positive": "*{}*", "negative": "~{}~", "undecided": "({})"}  # in plain text
 ESCAPES = {"important": "1;4", "positive": "1;4", "negative": "3;4", "unimportant": "2"}  # in a terminal
@@ -109,7 +108,8 @@ def render_html(
         words_explained(sample)
     terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
     if answer:
-        body = answer_html(Findings.of(sample, terms, confidence_level), title=title and harmless_text(title))
+        found = Findings.of(sample, terms, confidence_level, flips_from)
+        body = answer_html(found, title=title and harmless_text(title))
         return _paged(body, title or "Sources of an answer") if page else body
     reading = Reading.of(sample, terms, confidence_level)
     warned = cautions(sample, 0, flips_from)
@@ -231,7 +231,8 @@ def render_terminal(
     terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
     if answer:
         above = [] if title is None else [harmless_text(title)]
-        return answer_terminal(Findings.of(sample, terms, confidence_level), width=width, colour=colour, above=above)
+        found = Findings.of(sample, terms, confidence_level, flips_from)
+        return answer_terminal(found, width=width, colour=colour, above=above)
     reading = Reading.of(sample, terms, confidence_level)
     warned = cautions(sample, 0, flips_from)
     faint = FAINT if warned else 1.0
