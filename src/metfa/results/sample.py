@@ -13,7 +13,7 @@ from metfa._base.validation import check_flag
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.results.cautions import FLIPS_FROM
 from metfa.results.certified import certified, ranks_within
-from metfa.results.decided import Decided
+from metfa.results.exported import Exported
 from metfa.results.guarantees import Guarantee, guarantee
 from metfa.results.outlook import Outlook, outlook
 from metfa.results.stopping import of_a_fixed_number
@@ -26,7 +26,7 @@ __all__ = ["AttributionSample"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class AttributionSample(Decided):
+class AttributionSample(Exported):
     r"""N attributions of each input under noise, with the exact statistics of their medians.
 
     Made by `metfa.explain` or `metfa.load`; arrays are NumPy and read-only.
@@ -245,32 +245,6 @@ class AttributionSample(Decided):
 
         terms = self.terms(threshold, alpha=alpha, correction=correction, split=split)
         return summarise(self, self.decide(terms), confidence_level, flips_from)
-
-    def to_dataframe(
-        self,
-        threshold: Any = None,
-        *,
-        alpha: float | None = None,
-        correction: str | None = None,
-        split: int | None = None,
-        confidence_level: float = 0.95,
-    ) -> Any:
-        r"""A pandas.DataFrame with a line for each input and feature: score, interval, p-values, mark.
-
-        Arguments are those of `summary`. Its ``attrs`` say what the numbers are; "caution" what must not be missed.
-
-        Returns
-        -------
-        pandas.DataFrame
-            "score" is the smoothed score, "value" the input's own number (of a table), "above" and "below" count the
-            ``n`` tested samples. "mark" (+1, 0, -1; in words "kind") is what `significance_map` says. It is decided
-            by the one-sided p-values, which are not corrected. Features of maps have "index_0", "index_1". Differences
-            have "before" and "after". Ends of intervals are NaN where there are too few samples for the level.
-        """
-        from metfa.results.long_form import long_form
-
-        terms = self.terms(threshold, alpha=alpha, correction=correction, split=split)
-        return long_form(self, self.decide(terms), confidence_level)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write a new folder `path` (arrays as .npy, a manifest last), all or nothing; see `metfa.load`.
