@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from metfa.results.decided import Decided
 
 if TYPE_CHECKING:
     import pandas as pd
     import shap
-    import xarray
+    import xarray  # pyright: ignore[reportMissingImports]
+
+    from metfa.results.sample import AttributionSample
 
 __all__ = ["Exported"]
 
@@ -43,7 +45,7 @@ class Exported(Decided):
         from metfa.results.long_form import long_form
 
         terms = self.terms(threshold, alpha=alpha, correction=correction, split=split)
-        return long_form(self, self.decide(terms), confidence_level)
+        return long_form(cast("AttributionSample", self), self.decide(terms), confidence_level)
 
     def to_xarray(
         self,
@@ -68,7 +70,7 @@ class Exported(Decided):
         from metfa.results.named_axes import dataset
 
         terms = self.terms(threshold, alpha=alpha, correction=correction, split=split)
-        return dataset(self, self.decide(terms), confidence_level)
+        return dataset(cast("AttributionSample", self), self.decide(terms), confidence_level)
 
     def to_shap(self, *, confidence_level: float = 0.95) -> shap.Explanation:
         r"""A shap.Explanation of the smoothed scores, for the figures and functions of shap.
@@ -94,4 +96,4 @@ class Exported(Decided):
         """
         from metfa.results.of_shap import explanation
 
-        return explanation(self, confidence_level)
+        return explanation(cast("AttributionSample", self), confidence_level)

@@ -23,7 +23,7 @@ OF_INPUTS = ("flip_rate", "caution")
 def dataset(sample: AttributionSample, decision: Decision, confidence_level: float) -> Any:
     """The xarray.Dataset of a sample: of a decision, and of intervals of a level."""
     with needs_extra("`to_xarray`"):
-        import xarray
+        import xarray  # pyright: ignore[reportMissingImports]
     scores = Scores.of_all(sample, confidence_level)
     features = [f"index_{axis}" for axis in range(len(sample.feature_shape))]
     features = ["feature"] if len(features) == 1 else features
