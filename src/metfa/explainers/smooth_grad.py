@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -62,7 +62,7 @@ class SmoothGrad:
     scale: bool = field(default=True, kw_only=True)
     rng: Any = field(default=None, kw_only=True, repr=False)
 
-    model = model_itself
+    model: ClassVar[property] = model_itself
     rows_independent = True  # for any model: no pass holds two rows
     differentiable = True
 

@@ -30,6 +30,9 @@ class Rows:
         What the codes of a frame stand for.
     """
 
+    kind: str
+    keys: tuple[Any, ...]
+
     on_host = True
     columns: Columns | None = None
 

@@ -59,7 +59,8 @@ class Sink(Protocol):
 class MemorySink:
     """Samples in memory."""
 
-    n_done, usual = 0, USUAL
+    n_done: int = 0
+    usual: str = USUAL
 
     def __init__(self, root: int) -> None:
         self.root = root
