@@ -76,7 +76,7 @@ __all__ = ["app", "run"]
 ABOUT = "Error bars for feature attributions: what in a picture or a text is significantly important to a network?"
 LONGEST_TEXT = 1_000_000  # characters
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

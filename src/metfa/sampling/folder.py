@@ -57,7 +57,9 @@ class StoreSink:
 
     def __init__(self, path: str | Path, request: Request) -> None:
         check_inputs(request.rows.host)
-        self.folder, self.root, self._seed_given = as_path(path, "store"), request.root, request.seed_given
+        self.folder: Path = as_path(path, "store")
+        self.root: int = request.root
+        self._seed_given = request.seed_given
         self._rule = describe(request.n_samples) if isinstance(request.n_samples, Until) else None
         self._asked = {**request.settings, "until": self._rule, "input_ids": list(request.ids)}
         self._n_jobs = request.most * len(request.ids)

@@ -36,6 +36,9 @@ class Rows:
         Names of a frame's rows.
     """
 
+    kind: str
+    keys: tuple[Any, ...]
+
     on_host = True
     columns: Columns | None = None
     names: tuple[str, ...] | None = None
