@@ -13,7 +13,8 @@ from sklearn.preprocessing import OneHotEncoder
 
 import metfa
 from metfa.noise import Compose, Gaussian, per_column
-from metfa.sampling.rows import Rows, RowsInGraph, one_row
+from metfa.sampling.entries import one_row
+from metfa.sampling.rows import Rows, RowsInGraph
 
 RNG = np.random.default_rng(0)
 N = 60

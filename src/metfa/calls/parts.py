@@ -8,13 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from metfa._arrays import is_array, namespace
-from metfa.calls.answers import answered
+from metfa._base.progress import asked
+from metfa.calls.answers import answered, checked_scores
 from metfa.calls.behind import loaded_torch
 from metfa.calls.inputs import batch_of, check_values, require_tensor
 
 __all__ = [
     "answered_by_parts",
     "are_parts",
+    "asked_scores",
     "each",
     "formed",
     "joined",
@@ -132,6 +134,13 @@ def answered_by_parts(model: Any, batch: Any) -> Any:
             )
         about = "; ".join(filter(None, (how, wants, f"it says: {said[:300]}")))
         raise ValueError(f"the model fails on the parts {came}, {about}") from error
+
+
+def asked_scores(model: Any, batch: Any) -> Any:
+    """The checked scores of a batch, asked for and counted for the progress that is shown."""
+    scores = checked_scores(answered_by_parts(model, batch), rows_in(batch), model)
+    asked(rows_in(batch))
+    return scores
 
 
 def n_needed(model: Any) -> int:

@@ -58,9 +58,9 @@ def explained_by_rounding(asked: Any) -> float:
     while not hasattr(owner, "called") and hasattr(owner, "explainer"):
         owner = owner_of(owner.explainer)
     halves = (torch.float16, torch.bfloat16)
-    cast = getattr(getattr(owner, "called", owner), "autocast", None)
+    cast = getattr(getattr(owner, "called", owner), "fast", None) == "bfloat16"
     weights = (weight.dtype for module in modules_behind(asked) for weight in module.parameters(recurse=False))
-    return LOOSE_IN_HALF_PRECISION if cast in halves or any(dtype in halves for dtype in weights) else LOOSE
+    return LOOSE_IN_HALF_PRECISION if cast or any(dtype in halves for dtype in weights) else LOOSE
 
 
 def looked_at(n: int, *, one: bool = False) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from metfa._base.pictures import open_image
 from metfa.allocator import keep_freed_memory
 from metfa.by_name.methods import check_settings, method_forms
 from metfa.by_name.noises import TEXT_NOISE_FORMS
+from metfa.cli.answers import explain_answer_of_sources
 from metfa.cli.attack import attack_picture
 from metfa.cli.certificates import check_certificate
 from metfa.cli.comparing import compare
@@ -24,12 +25,12 @@ from metfa.cli.folders import check_folder, is_finished
 from metfa.cli.options import (
     Alpha,
     Batch,
-    BFloat16,
     Colours,
     Confidence,
     Corrected,
     Correction,
     Device,
+    Fast,
     FlipsFrom,
     Method,
     Model,
@@ -112,9 +113,7 @@ def demo(
 ) -> None:
     """Explain a photograph by the gradient of EfficientNet-Lite0, 50 samples under uniform noise of 0.1."""
     image = demo_photo(photo)
-    sampling = Sampling(
-        "efficientnet-lite0", "gradient", {}, None, "uniform:0.1", samples, seed, 10, "auto", bfloat16=False
-    )
+    sampling = Sampling("efficientnet-lite0", "gradient", {}, None, "uniform:0.1", samples, seed, 10, "auto")
     check_regions(regions, PICTURES)
     enough = samples >= 30  # to keep ten for the threshold, so that the page can promise something of a drawn region
     split, correction = (10, Correction.holm) if enough else (None, None)
@@ -164,7 +163,7 @@ def explain(
     seed: Seed = 0,
     batch_size: Batch = 10,
     device: Device = "auto",
-    bfloat16: BFloat16 = False,
+    fast: Fast = None,
     random_weights: RandomWeights = False,
     palette: Palette = Colours.colourblind,
     folder: Out = Path("metfa-out"),
@@ -179,8 +178,8 @@ def explain(
     given, usual = (samples, 50) if until is None else (max_samples, 500)
     most = usual if given is None else given
     sampling = Sampling(
-        model, method, chosen, target, noise, most, seed, batch_size, device, bfloat16, until=until, crop=not no_crop,
-        random_weights=random_weights or None,
+        model, method, chosen, target, noise, most, seed, batch_size, device, fast and fast.value,
+        until=until, crop=not no_crop, random_weights=random_weights or None,
     )  # fmt: skip
     check_regions(regions, PICTURES)
     analysis = analysis_of(alpha, confidence, correction, threshold, palette, flips_from, regions)
@@ -240,9 +239,7 @@ def explain_text(
         raise ValueError(f"the text is longer than {LONGEST_TEXT:,} characters: explain a part of it")
     check_regions(regions, TEXTS)
     analysis = analysis_of(alpha, confidence, correction, threshold, Colours.colourblind, flips_from, regions)
-    sampling = Sampling(
-        model, method, chosen, target, noise, samples, seed, batch_size, "cpu", bfloat16=False, of="text"
-    )
+    sampling = Sampling(model, method, chosen, target, noise, samples, seed, batch_size, "cpu", of="text")
     check_before_sampling(sampling, analysis, len(words_of(text)))
     check_settings(method, chosen, "text")
     call = call_of(text, sampling)
@@ -260,6 +257,7 @@ def explain_text(
 
 
 app.command("show")(reported(show))
+app.command("explain-answer")(reported(explain_answer_of_sources))
 app.command("explain-segmentation")(reported(explain_segmentation))
 app.command("attack")(reported(attack_picture))
 app.command("compare")(reported(compare))

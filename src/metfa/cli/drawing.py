@@ -16,6 +16,8 @@ from metfa.cli.run import Analysis
 from metfa.cli.titles import title_of
 from metfa.results.attribution_parts import AttributionParts
 from metfa.results.sample import AttributionSample
+from metfa.text.answer_tree import AnswerTree
+from metfa.text.answered import is_answer
 
 __all__ = ["MARK_OF_FIGURES", "VIEWS", "drawn_figures", "drawn_views", "png_of"]
 
@@ -33,8 +35,10 @@ def drawn_views(sample: Any, about: dict[str, Any], analysis: Analysis, parts: P
 
 
 def drawn_figures(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts | None) -> dict[str, bytes]:
-    """A figure of each input, or the text with its marked words, by the names of their files."""
+    """A figure of each input, or the text with its marked words, by the names of their files; of an answer none."""
     kind = kind_for(sample, analysis.kinds)
+    if is_answer(sample) or isinstance(sample, AnswerTree):
+        return {}
     if is_of_text(sample):
         return _words(sample, about, analysis)
     if isinstance(sample, AttributionSample | AttributionParts):
@@ -48,10 +52,11 @@ def _page(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts |
     from metfa.report.writing import page
 
     title = title_of(about) or "Explanations with error bars"
+    shown = sample.headed if isinstance(sample, AnswerTree) else {title: sample}
     regions, kind = None if parts is None else parts.regions, kind_for(sample, analysis.kinds)
     with in_options():
         return page(
-            {title: sample},
+            shown,
             title=title,
             regions=(lambda _: None) if regions is None else regions,
             flips_from=analysis.flips_from,

@@ -19,6 +19,7 @@ from metfa.cli.run import Analysis
 from metfa.cli.titles import title_of
 from metfa.results.cautions import FLIPS_FROM
 from metfa.results.regions import Regions
+from metfa.text.answer_tree import AnswerTree
 
 __all__ = ["write_page"]
 
@@ -54,7 +55,11 @@ def write_page(
         alpha, confidence, given, rule, "", flips_from=flips_from, regions=regions, split=split, kinds=kinds_of(kinds)
     )  # fmt: skip
     read = [(folder, *read_folder(folder)) for folder in folders]
-    asked = numbered((title_of(about) or folder.name, (folder, result, about)) for folder, result, about in read)
+    asked = numbered(
+        (heading, (folder, one, about))
+        for folder, result, about in read
+        for heading, one in _headed(folder, result, about)
+    )
     beside, known = {}, {}
     for name, (folder, result, about) in asked.items():
         with _of_folder(folder):
@@ -76,6 +81,14 @@ def write_page(
             overwrite=overwrite,
         )
     typer.echo(f"report: {printable(str(path))}")
+
+
+def _headed(folder: Path, result: Any, about: dict[str, Any]) -> list[tuple[str, Any]]:
+    """A result with its heading; each level of a tree of an answer."""
+    title = title_of(about) or folder.name
+    if isinstance(result, AnswerTree):
+        return [(f"{title} {heading}", level) for heading, level in result.headed.items()]
+    return [(title, result)]
 
 
 @contextmanager

@@ -21,6 +21,8 @@ from metfa.results.regions import Regions
 from metfa.results.sample import AttributionSample
 from metfa.segmentation.explanation import ContextExplanation
 from metfa.segmentation.surroundings import objects_around
+from metfa.text.answer_tree import AnswerTree
+from metfa.text.answered import is_answer
 
 if TYPE_CHECKING:
     from metfa.cli.run import Analysis
@@ -92,6 +94,10 @@ def parts_of(sample: Any, analysis: Analysis, about: Mapping[str, Any]) -> Parts
         If the result cannot have the regions that `analysis` names.
     """
     text, stopping = analysis.regions, getattr(sample, "stopping", None)
+    if is_answer(sample) or isinstance(sample, AnswerTree):
+        if text not in (None, "none"):
+            raise ValueError("`--regions` is not for sources of answers: `metfa explain-answer --group` joins sources")
+        return None
     if isinstance(sample, AttributionParts):
         if text not in (None, "none"):
             raise ValueError(

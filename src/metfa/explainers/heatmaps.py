@@ -11,9 +11,9 @@ from metfa._base.one_line import one_line
 from metfa._base.validation import is_whole, one_of, positive_int, shown
 from metfa.calls.inputs import check_channels_first, check_values, refuse_several, require_tensor
 from metfa.calls.parts import formed, name_in_words, named
+from metfa.sampling.entries import count_rows
 from metfa.sampling.outputs import read_output
 from metfa.sampling.protocol import check_explainer, explained_model, known_independent, takes_rngs
-from metfa.sampling.rows import count_rows
 from metfa.stats.contrasts import LEAST_SHARE
 
 __all__ = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,7 @@ class SmoothGrad:
 
     model = model_itself
     rows_independent = True  # for any model: no pass holds two rows
+    n_forwards, forwards = property(attrgetter("n_perturbations")), "perturbations"  # see `metfa.sampling.progress`
     differentiable = True
 
     def __post_init__(self) -> None:

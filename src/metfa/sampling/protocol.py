@@ -35,9 +35,9 @@ from metfa.calls.called import Called
 from metfa.calls.no_gradient import gradient_expected
 from metfa.calls.parts import answered_by_parts, are_parts
 from metfa.calls.row_dependence import SAME, dependence, distance, explained_by_rounding, looked_at, same_but_rounding
+from metfa.sampling.entries import count_rows
 from metfa.sampling.foreign import adapter_for
 from metfa.sampling.outputs import read_output
-from metfa.sampling.rows import count_rows
 from metfa.sampling.said import maps_are_draws
 
 __all__ = [

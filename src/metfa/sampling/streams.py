@@ -29,6 +29,7 @@ __all__ = [
     "numbered_ids",
     "root_entropy",
     "stream",
+    "streams",
 ]
 
 SCHEME = "philox-blake2b-1"
@@ -66,6 +67,12 @@ def stream(root: int, input_id: str, sample_id: int, purpose: Purpose) -> np.ran
     """Generator at the address (input, sample, purpose) below `root`."""
     seed: Any = Address(root, input_id, sample_id, int(purpose))  # a seed sequence, which NumPy's types do not name
     return np.random.Generator(np.random.Philox(seed))
+
+
+def streams(samples: Sequence[tuple[int, str, int]], purpose: Purpose) -> Iterator[np.random.Generator]:
+    """Generators at the addresses of samples (root, input's id, sample id), equal to those of `stream`."""
+    seeds: Any = Address.several(samples, int(purpose))
+    return (np.random.Generator(np.random.Philox(seed)) for seed in seeds)
 
 
 def content_digest(row: Any) -> str:

@@ -1,6 +1,10 @@
+from metfa.text.answer_levels import explain_answer_tree as explain_answer_tree
 from metfa.text.answer_scorer import AnswerScorer as AnswerScorer
+from metfa.text.answer_tree import AnswerTree as AnswerTree
+from metfa.text.answer_tree import load_answer_tree as load_answer_tree
 from metfa.text.answers import explain_answer as explain_answer
 from metfa.text.explain import explain_text as explain_text
+from metfa.text.generate import generate_answer as generate_answer
 from metfa.text.gradient_x_input import GradientXInput as GradientXInput
 from metfa.text.lemna import LEMNA as LEMNA
 from metfa.text.lemna import WordMixture as WordMixture

@@ -12,13 +12,13 @@ import numpy as np
 
 from metfa._base.validation import as_names, check_flag, one_of, positive_int, shown
 from metfa.calls.guard import model_in_evaluation
+from metfa.text._prompts import Prompts, check_language_model, most_tokens
 from metfa.text._spans import checked_spans, tokens_of_spans
 
 __all__ = ["AnswerScorer"]
 
 SCORES = ("logit", "logprob", "mean")
 NEARLY_ONE = 2.0**-53  # the least probability of all other answers that a sum in float64 can show
-UNLIMITED = 10**6  # tokenisers without a limit of their own report 1e30
 
 
 @dataclass(frozen=True)
@@ -85,24 +85,13 @@ class AnswerScorer:
     batch_size: int = field(default=16, kw_only=True)
 
     def __post_init__(self) -> None:
-        if not callable(self.tokenizer):
-            raise TypeError(f"`tokenizer` must be a tokeniser of transformers, got {shown(self.tokenizer)}")
-        config = getattr(self.model, "config", None)
-        if config is None or not callable(self.model):
-            raise TypeError(f"`model` must be a causal language model of transformers, got {shown(self.model)}")
-        if getattr(config, "is_encoder_decoder", False):
-            raise ValueError(
-                f"`model` must be a causal language model, got {type(self.model).__name__}, an encoder with a decoder: "
-                "write a function (list of lists of sources) -> scores in place of the scorer"
-            )
-        _check_template(self.template, self.question)
+        check_language_model(self.model, self.tokenizer)
+        self._prompts  # noqa: B018 - bad templates fail here
         answers = (self.answers,) if isinstance(self.answers, str) else as_names(self.answers, "answers")
         object.__setattr__(self, "answers", answers)
         if not answers:
             raise ValueError("`answers` is empty: there is nothing to score")
         one_of(self.score, "score", SCORES)
-        if not isinstance(self.separator, str):
-            raise TypeError(f"`separator` must be a text, got {shown(self.separator)}")
         if self.contrast is not None and not isinstance(self.contrast, str):
             raise TypeError(f"`contrast` must be a text, another answer, got {shown(self.contrast)}")
         if self.contrast is not None and self.score == "mean":
@@ -150,7 +139,7 @@ class AnswerScorer:
             for row, prompt in enumerate(map(self._prompt, rows))
             for answer, (ids, _) in enumerate(self._tokens)
         ]
-        limit = self._limit
+        limit = most_tokens(self.model, self.tokenizer)
         for row, answer, ids in asked:
             if len(ids) > limit:
                 n = len(self._tokens[answer][0])
@@ -207,35 +196,11 @@ class AnswerScorer:
 
     def _prompt(self, kept: Sequence[str]) -> list[int]:
         """Tokens of the prompt with these sources."""
-        if callable(self.template):
-            text = self.template(list(kept))
-            if not isinstance(text, str):
-                raise TypeError(f"`template` must return the prompt as a text, got {shown(text)}")
-        else:
-            before, after = (part.replace("{question}", self.question) for part in self.template.split("{sources}"))
-            text = before + self.separator.join(kept) + after
-        first = getattr(self.tokenizer, "bos_token", None)
-        begun = bool(first) and text.startswith(first)  # as chat templates do
-        ids = list(self.tokenizer(text, add_special_tokens=not begun)["input_ids"])
-        if (
-            len(ids) > 1
-            and ids[-1] == getattr(self.tokenizer, "eos_token_id", None)
-            and not text.endswith(str(self.tokenizer.eos_token))
-        ):
-            ids = ids[:-1]  # an end behind the prompt would end it before the answer
-        if not ids:
-            raise ValueError(
-                f"the prompt {text!r:.60} has no tokens, so that the answer has nothing before it: write a question, "
-                "or give the tokeniser a token for the beginning"
-            )
-        return ids
+        return self._prompts.tokens(self.tokenizer, kept)
 
     @property
-    def _limit(self) -> int:
-        """Tokens that the model reads."""
-        of_model = getattr(self.model.config, "max_position_embeddings", None) or UNLIMITED
-        of_tokenizer = getattr(self.tokenizer, "model_max_length", None) or UNLIMITED
-        return int(min(of_model, of_tokenizer, UNLIMITED))
+    def _prompts(self) -> Prompts:
+        return Prompts(self.template, self.question, self.separator)
 
     def _passes(self, asked: list[tuple[int, int, list[int]]]) -> list[list[tuple[int, int, list[int]]]]:
         """Rows of equal length together, at most `batch_size`."""
@@ -262,19 +227,3 @@ class AnswerScorer:
         targets = ids[:, -(most - 1) :]
         logs = (logits.gather(2, targets[:, :, None])[:, :, 0] - logits.logsumexp(2)).cpu().numpy()
         return [row[len(row) - length :] for row, length in zip(logs, lengths, strict=True)]
-
-
-def _check_template(template: Any, question: Any) -> None:
-    if not isinstance(question, str):
-        raise TypeError(f"`question` must be a text, got {shown(question)}")
-    if callable(template):
-        return
-    if not isinstance(template, str):
-        raise TypeError(
-            f"`template` must be a text with {{sources}} in it, or a function of the kept sources, "
-            f"got {shown(template)}"
-        )
-    if template.count("{sources}") != 1:
-        raise ValueError(f"`template` must hold {{sources}} once, got {template!r:.80}")
-    if question and "{question}" not in template:
-        raise ValueError(f"`question` is given, and `template` has no {{question}} for it: {template!r:.80}")
