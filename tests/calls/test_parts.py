@@ -6,7 +6,7 @@ import torch
 from captum.attr import Saliency
 
 import metfa
-from metfa.explainers import LRP, Gradient, SmoothGrad, from_captum, heatmap
+from metfa.explainers import IGOS, LIME, LRP, RISE, Gradient, ScoreCAM, SmoothGrad, from_captum, heatmap
 
 
 class Both(torch.nn.Module):
@@ -198,6 +198,19 @@ class TestBadInput:
         with pytest.raises(error, match=message):
             Gradient(MODEL, channel_axis=AXES)(inputs, 1)
 
-    def test_lrp_takes_one(self):
-        with pytest.raises(TypeError, match=r"one torch.Tensor for LRP, got a tuple of 2: .*`Gradient\(model, channel"):
-            LRP(MODEL)((IMAGE, TABLE), 1)
+    @pytest.mark.parametrize("kind", [RISE, LIME, IGOS, ScoreCAM, LRP])
+    def test_others_take_one(self, kind):
+        with pytest.raises(
+            TypeError, match=r"must be one array .*, got a tuple of 2: .*`Gradient\(model, channel_axis="
+        ):
+            kind(MODEL)((IMAGE, TABLE), 1)
+
+    def test_a_list_is_no_tuple(self):
+        explainer = Gradient(MODEL, channel_axis=AXES)
+        with pytest.raises(TypeError, match=r"`inputs` is a list, a batch of objects: .*write `tuple\(inputs\)`"):
+            metfa.explain(explainer, [IMAGE, TABLE], noise=NOISE, n_samples=3)
+
+    def test_names_of_a_part_that_do_not_fit(self):
+        run = metfa.Run(feature_names={1: ["a", "b"]})
+        with pytest.raises(ValueError, match=r"`feature_names\[1\]` has 2 names, but an attribution has 4 features"):
+            metfa.explain(Gradient(MODEL, channel_axis=AXES), (IMAGE, TABLE), noise=NOISE, n_samples=1, rng=0, run=run)

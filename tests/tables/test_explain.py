@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.ensemble import (
     GradientBoostingClassifier,
@@ -223,10 +224,20 @@ def test_refusals(forest, table, answers):
         asked(RidgeClassifier().fit(table, answers), table)
     with pytest.raises(TypeError, match="a single row or column"):
         explain(forest, table.iloc[0], background=table)
-    with pytest.raises(TypeError, match="`frame` must be a data frame or an array"):
+    for word, ours in (("X", "inputs"), ("X_train", "background"), ("seed", "rng")):
+        with pytest.raises(TypeError, match=f"explain has no argument `{word}`, here it is '{ours}'"):
+            explain(forest, **{word: table})
+    with pytest.raises(TypeError, match="`inputs` must be a data frame or an array"):
         explain(forest, [[1.0, 2.0]], background=table)
-    with pytest.raises(TypeError, match="`background` is an array and `frame` is a data frame"):
+    with pytest.raises(TypeError, match="`background` is an array and `inputs` is a data frame of pandas"):
         explain(forest, table.iloc[:2], background=table.to_numpy())
+    columns = pl.DataFrame({name: table[name].to_list() for name in table})
+    with pytest.raises(
+        TypeError, match="`background` is a data frame of polars and `inputs` is a data frame of pandas"
+    ):
+        explain(forest, table.iloc[:2], background=columns)
+    with pytest.raises(TypeError, match=r"got LazyFrame: .*: write `inputs.collect\(\)`"):
+        explain(forest, columns.lazy(), background=columns)
     with pytest.raises(ValueError, match="must have rows and columns"):
         explain(forest, table.iloc[:0], background=table)
     with pytest.raises(ValueError, match="income"):

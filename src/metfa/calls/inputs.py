@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from metfa._arrays import as_array, first_not_finite, is_array, is_floating
+from metfa._base.percents import counted
 from metfa.calls.behind import loaded_torch
 
 __all__ = [
@@ -17,7 +19,9 @@ __all__ = [
     "check_spatial",
     "check_values",
     "convolved_axes",
+    "refuse_lists",
     "refuse_ragged",
+    "refuse_several",
     "require_tensor",
     "shapes_allowed",
     "what_convolutions_take",
@@ -57,7 +61,8 @@ def check_spatial(inputs: Any, model: Any = None) -> None:
     A `model` whose convolutions all work on volumes is given none without a channel axis, which look like images.
     """
     if not is_array(inputs):
-        refuse_ragged(inputs)
+        refuse_several(inputs)
+        refuse_lists(inputs)
         raise TypeError(f"`inputs` must be an array of series, images or volumes, got {type(inputs).__name__}")
     as_array(inputs, "inputs")
     shape = tuple(inputs.shape)
@@ -91,7 +96,8 @@ def what_convolutions_take(model: Any, shape: tuple[int, ...]) -> str:
     convolution = next(module for module in model.modules() if hasattr(module, "in_channels"))
     n_channels = getattr(convolution, "in_channels", None)
     if len(shape) == n_axes + 2 and shape[-1] == n_channels != shape[1]:
-        return f"{says}, and these seem to have their {n_channels} channels last: write `inputs.movedim(-1, 1)`; "
+        last = counted(n_channels, "channel")
+        return f"{says}, and these seem to have their {last} last: write `inputs.movedim(-1, 1)`; "
     return f"{says}; " if len(shape) != n_axes + 2 else ""
 
 
@@ -161,7 +167,7 @@ def check_values(inputs: Any, name: str = "inputs") -> None:
 
 def batch_of(inputs: Any, name: str = "inputs") -> Any:
     """`inputs` as an array; raises unless it has a batch axis."""
-    refuse_ragged(inputs)
+    refuse_lists(inputs)
     inputs = as_array(inputs, name)
     if inputs.ndim == 0 or len(inputs) == 0:
         raise ValueError(f"`{name}` must have a batch axis with at least one row, got shape {tuple(inputs.shape)}")
@@ -172,14 +178,37 @@ def require_tensor(inputs: Any, name: str = "inputs") -> None:
     """Raise unless `inputs` is a torch tensor with numbers, which explainers by gradients and layers need."""
     torch = loaded_torch()
     if torch is None or not isinstance(inputs, torch.Tensor):
-        refuse_ragged(inputs)
+        refuse_several(inputs)
+        refuse_lists(inputs)
         raise TypeError(f"`{name}` must be a torch.Tensor, got {type(inputs).__name__}")
     as_array(inputs, name)
 
 
+def refuse_several(inputs: Any) -> None:
+    """Raise for a tuple or dict of inputs, where one array is needed."""
+    if isinstance(inputs, tuple | Mapping):
+        raise TypeError(
+            f"`inputs` must be one array for this explainer, got a {type(inputs).__name__} of {len(inputs)}: a model "
+            "of several inputs is explained by `Gradient(model, channel_axis=...)`, by `SmoothGrad`, and by methods of "
+            "Captum"
+        )
+
+
+def refuse_lists(inputs: Any) -> None:
+    """Raise if `inputs` is a list of arrays, where one array is needed."""
+    refuse_ragged(inputs)
+    if isinstance(inputs, list) and inputs and all(map(is_array, inputs)):
+        stack = "torch.stack" if type(inputs[0]).__module__ == "torch" else "numpy.stack"
+        of_one = " for a list of rows, `inputs[0]` for one of a batch" if len(inputs) == 1 else ""
+        raise TypeError(
+            f"`inputs` is a list of {counted(len(inputs), 'array')} of shape {tuple(inputs[0].shape)}, and a batch is "
+            f"one array: write `{stack}(inputs)`{of_one}, or a tuple if the model has several inputs"
+        )
+
+
 def refuse_ragged(inputs: Any) -> None:
     """Raise if `inputs` is a list of arrays of different shapes, such as series of different lengths."""
-    if not isinstance(inputs, list) or not all(is_array(row) for row in inputs):
+    if not isinstance(inputs, list) or not all(map(is_array, inputs)):
         return
     shapes = sorted({tuple(row.shape) for row in inputs})
     if len(shapes) > 1:

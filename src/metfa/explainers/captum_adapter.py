@@ -94,7 +94,7 @@ class CaptumMethod:
                     inputs, lambda: answered_by_parts(self.model, each(torch.clone, asked.laid_out(inputs)))
                 )
                 scores = checked_scores(scores, len(first), self.model)
-            parts = tuple(map(asked.laid_out, parts)) if len(parts) > 1 else (asked.laid_out(first),)
+            parts = asked.laid_out(parts) if len(parts) > 1 else (asked.laid_out(first),)
             first = parts[0]
             target = stacked_targets(row_targets(target, to_host(scores), len(first)), first)
             for part in parts:

@@ -81,6 +81,6 @@ class Gradient:
         scores : torch.Tensor, (batch, classes)
             The model's scores, detached.
         """
-        check_differentiable(inputs, self.channel_axis, "a gradient", self.model)
+        check_differentiable(inputs, self.channel_axis, "a gradient", self.model, several=True)
         gradient, scores = self.called.gradient(inputs, target)
         return heat_maps(gradient, self.channel_axis, scale=self.scale), scores

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from metfa._arrays import as_array, first_not_finite, is_array, namespace, widen
 from metfa._base.one_line import one_line
 from metfa._base.validation import is_whole, one_of, positive_int, shown
-from metfa.calls.inputs import check_channels_first, check_values, require_tensor
+from metfa.calls.inputs import check_channels_first, check_values, refuse_several, require_tensor
 from metfa.calls.parts import formed, name_in_words, named
 from metfa.sampling.entries import count_rows
 from metfa.sampling.outputs import read_output
@@ -73,20 +73,15 @@ def require_channels(array: Any, channel_axis: int | None, name: str) -> None:
         )
 
 
-def check_differentiable(inputs: Any, channel_axis: Any, what: str, model: Any, *, one_for: str | None = None) -> None:
+def check_differentiable(inputs: Any, channel_axis: Any, what: str, model: Any, *, several: bool = False) -> None:
     """Raise unless `inputs` is a floating-point tensor with channels on that axis, where the `model` has them.
 
-    Or several inputs, each a tensor, those of floating point with channels on the axis of their own: but not for
-    `one_for`, an explainer of one input.
+    Or `several` inputs, each a tensor, those of floating point with channels on the axis of their own.
     """
     if isinstance(inputs, tuple | Mapping) and not inputs:
         raise ValueError(f"`inputs` is an empty {type(inputs).__name__}: there is nothing to explain")
-    if isinstance(inputs, tuple | Mapping) and one_for is not None:
-        raise TypeError(
-            f"`inputs` must be one torch.Tensor for {one_for}, got a {type(inputs).__name__} of {len(inputs)}: a model "
-            "of several inputs is explained by `Gradient(model, channel_axis=...)`, by `SmoothGrad`, and by methods of "
-            "Captum"
-        )
+    if not several:
+        refuse_several(inputs)
     parts = named(inputs)
     for name, part in parts.items():
         own = name_in_words(name)

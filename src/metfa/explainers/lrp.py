@@ -283,7 +283,7 @@ class LRP:
         )
 
     def _check(self, inputs: Any) -> None:
-        check_differentiable(inputs, self.channel_axis, "relevance", self.model, one_for="LRP")
+        check_differentiable(inputs, self.channel_axis, "relevance", self.model)
         if self.composite not in BOXED:
             return
         low, high = box_of(self.bounds, inputs, self.channel_axis)

@@ -97,7 +97,7 @@ class SmoothGrad:
         scores : torch.Tensor, (batch, classes)
             The model's scores of the inputs themselves, detached.
         """
-        check_differentiable(inputs, self.channel_axis, "a gradient", self.model)
+        check_differentiable(inputs, self.channel_axis, "a gradient", self.model, several=True)
         spreads = {name: for_part(self.std, name, "std", (0.15, 2.0)) for name in with_gradient(inputs)}
         generators = row_generators(inputs, rngs, self.rng)
         with torch.no_grad(), weights_frozen(self.model):

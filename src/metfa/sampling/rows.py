@@ -157,7 +157,14 @@ class Rows:
             return
         keys = _keys(noise)
         if self.kind not in ("tuple", "dict") or keys is None:
-            raise TypeError(f"`noise` must be a function f(x, rng) -> x, such as {self.some_noise}, got {shown(noise)}")
+            several = (
+                ", but `inputs` is a list, a batch of objects: for several inputs write `tuple(inputs)`"
+                if self.kind == "list" and keys is not None
+                else ""
+            )
+            raise TypeError(
+                f"`noise` must be a function f(x, rng) -> x, such as {self.some_noise}, got {shown(noise)}{several}"
+            )
         if keys != set(self.keys):
             raise ValueError(
                 f"`noise` must have one entry (a noise, or None to keep that part as it is) for each of "
