@@ -103,7 +103,7 @@ class AnswerScorer:
         if self.spans is not None:
             spans = checked_spans(self.spans, "".join(answers))
             object.__setattr__(self, "spans", spans)
-        self._tokens  # noqa: B018 - answers without tokens fail here
+        self.tokens  # noqa: B018 - answers without tokens fail here
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ class AnswerScorer:
         """Smallest rise that matters; None where answers of different lengths have different ones."""
         if self.score != "mean":
             return math.log(2)
-        lengths = {end - start for _, pieces in self._tokens for start, end in pieces}
+        lengths = {end - start for _, pieces in self.tokens for start, end in pieces}
         return math.log(2) / lengths.pop() if len(lengths) == 1 else None
 
     @property
@@ -137,25 +137,25 @@ class AnswerScorer:
         asked = [
             (row, answer, [*prompt, *ids])
             for row, prompt in enumerate(map(self._prompt, rows))
-            for answer, (ids, _) in enumerate(self._tokens)
+            for answer, (ids, _) in enumerate(self.tokens)
         ]
         limit = most_tokens(self.model, self.tokenizer)
         for row, answer, ids in asked:
             if len(ids) > limit:
-                n = len(self._tokens[answer][0])
+                n = len(self.tokens[answer][0])
                 raise ValueError(
                     f"the prompt of row {row} has {len(ids) - n:,} tokens and answer {answer} has {n:,}, and the model "
                     f"reads {limit:,}: leave sources out, or take shorter ones"
                 )
-        found = np.empty((len(rows), sum(len(pieces) for _, pieces in self._tokens)))
-        starts = np.cumsum([0, *(len(pieces) for _, pieces in self._tokens)])
+        found = np.empty((len(rows), sum(len(pieces) for _, pieces in self.tokens)))
+        starts = np.cumsum([0, *(len(pieces) for _, pieces in self.tokens)])
         with model_in_evaluation(self.model):
             for of_pass in self._passes(asked):
                 logs = self._log_probabilities(
-                    [ids for _, _, ids in of_pass], [len(self._tokens[a][0]) for _, a, _ in of_pass]
+                    [ids for _, _, ids in of_pass], [len(self.tokens[a][0]) for _, a, _ in of_pass]
                 )
                 for (row, answer, _), of_tokens in zip(of_pass, logs, strict=True):
-                    pieces = self._tokens[answer][1]
+                    pieces = self.tokens[answer][1]
                     sums = [float(of_tokens[start:stop].sum()) for start, stop in pieces]
                     lengths = [stop - start for start, stop in pieces]
                     found[row, starts[answer] : starts[answer + 1]] = self._scores(np.array(sums), np.array(lengths))
@@ -169,7 +169,7 @@ class AnswerScorer:
         return sums - np.log(np.maximum(-np.expm1(sums), NEARLY_ONE))
 
     @property
-    def _tokens(self) -> list[tuple[list[int], list[tuple[int, int]]]]:
+    def tokens(self) -> list[tuple[list[int], list[tuple[int, int]]]]:
         """Tokens of each answer, and of the contrast, with the ranges of those that are summed."""
         known = self.__dict__.get("_known_tokens")
         if known is None:
@@ -197,6 +197,10 @@ class AnswerScorer:
     def _prompt(self, kept: Sequence[str]) -> list[int]:
         """Tokens of the prompt with these sources."""
         return self._prompts.tokens(self.tokenizer, kept)
+
+    def prompt_with_places(self, kept: Sequence[str]) -> tuple[list[int], list[list[int]]]:
+        """Tokens of the prompt with these sources, and the places of those that belong to each of them."""
+        return self._prompts.with_places(self.tokenizer, kept)
 
     @property
     def _prompts(self) -> Prompts:
