@@ -60,7 +60,8 @@ def test_a_forest(forest, table):
     bare = shap.TreeExplainer(forest).shap_values(table.iloc[3:6])
     expected = [row[:, target] for row, target in zip(bare, sample.target, strict=True)]
     np.testing.assert_allclose(sample.vanilla, expected)
-    assert sample.input_names == ("3", "4", "5")
+    one = explain(forest, table.iloc[[4]], background=table, n_samples=6, rng=0)
+    np.testing.assert_array_equal(sample.values[:, 1:2], one.values)  # a row alone is the row of the batch
     assert sample.signed
     said = sample.summary()[0].explained
     place = sample.target[0]
@@ -68,6 +69,7 @@ def test_a_forest(forest, table):
     named = asked(forest, table.set_axis([f"row-{k}" for k in range(len(table))]))
     assert named.summary()[1].place == "input 1 of 3 (row-4)"
     assert "input 1 of 3 (row-4)" in named.plot(index=1).get_suptitle()
+    assert asked(forest, table.rename_axis("person")).input_names == ("3", "4", "5")
 
 
 def test_a_class_by_its_name(forest, table):

@@ -32,6 +32,8 @@ THEIRS = {  # of Captum, SHAP, LIME, pytorch-grad-cam, Quantus, scikit-learn
     "run": ("store", "progress", "show_progress", "verbose", "cache", "input_names", "feature_names", "first_sample"),
     "n_segments_shown": ("num_features", "top_labels", "positive_only"),
     "reshape_transform": ("reshape",),
+    "fast": ("autocast", "amp", "precision", "compile", "fold"),
+    "memory_format": ("layout", "channels_last"),
     "keep": ("p", "p1", "probability"),
     "grid": ("s", "mask_size", "sliding_window_shapes", "cell_size"),
 }

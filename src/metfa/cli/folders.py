@@ -124,4 +124,6 @@ def read_about(folder: Path) -> dict[str, Any]:
     about = read_json(folder / ABOUT)
     if not isinstance(about, dict):
         raise ValueError(f"{folder / ABOUT} is damaged: an object is needed, got {type(about).__name__}")
+    if "bfloat16" in about:  # of folders from before `--fast`, whose networks were not folded
+        about["fast"] = "bfloat16, not folded" if about.pop("bfloat16") else None
     return about

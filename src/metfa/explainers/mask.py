@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -146,6 +147,7 @@ class MASK:
 
     model = model_itself
     rows_independent = rows_as_the_model
+    n_forwards, forwards = property(attrgetter("n_iterations")), "iterations"  # see `metfa.sampling.progress`
 
     def __post_init__(self) -> None:
         check_mask_settings(self)

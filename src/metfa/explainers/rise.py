@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,7 @@ class RISE:
 
     model = model_itself
     rows_independent = True  # for any model: no pass holds two rows
+    n_forwards, forwards = property(attrgetter("n_masks")), "masks"  # see `metfa.sampling.progress`
 
     def __post_init__(self) -> None:
         hold(self)

@@ -10,6 +10,7 @@ from typing import Any
 from metfa._arrays import is_array
 from metfa._base.provenance import describe
 from metfa._base.validation import MOST_CALLS, as_names, check_function, positive_int
+from metfa.calls.batches import rows_that_fit
 from metfa.calls.behind import loaded_torch
 from metfa.calls.fitted_names import by_name, check_blind
 from metfa.calls.targets import row_targets
@@ -23,7 +24,7 @@ from metfa.sampling.streams import MAX_SAMPLE_ID, SCHEME, checked_ids, root_entr
 
 __all__ = ["Request", "checked_names", "fitting_names", "usual_batch_size"]
 
-DEFAULT_BATCH_SIZE = 10
+DEFAULT_BATCH_SIZE, ON_GPU = 10, 32
 ROWS_OF_FRAMES = 200  # in a call by default: to make a frame takes as long for one row as for many
 
 
@@ -152,8 +153,10 @@ class Request:
 
 
 def usual_batch_size(rows: Rows) -> int:
-    """Rows in one call of the explainer where nobody says it."""
-    return DEFAULT_BATCH_SIZE if rows.columns is None else ROWS_OF_FRAMES
+    """Rows in one call of the explainer where nobody says it: fewer of large images, so that they fit into memory."""
+    if rows.columns is not None:
+        return ROWS_OF_FRAMES
+    return rows_that_fit(rows.array, on_cpu=DEFAULT_BATCH_SIZE, on_gpu=ON_GPU)
 
 
 def _check_library(model: Any, rows: Rows) -> None:

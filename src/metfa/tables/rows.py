@@ -52,8 +52,8 @@ def explain(
         classes), one number a row, or several (batch, outputs) of which `target` names one. The columns of `frame` are
         explained, so a pipeline with its own encoders is a black box.
     frame : data frame or array, (rows, columns)
-        Rows to explain, of pandas or polars, or an array of numbers. Columns are matched by name. Unless it only
-        counts the rows, the index of pandas names them.
+        Rows to explain, of pandas or polars, or an array of numbers. Columns are matched by name. An index
+        of pandas names the rows, as in `metfa.explain`.
     target : int, str or sequence of int, optional
         Class to explain, by place or by the model's own name for it. None: the class predicted for each row. For a
         regression of one number leave it out. Where a model gives several numbers that are no probabilities of classes
@@ -116,8 +116,6 @@ def explain(
     prediction = Prediction.by(model)
     noise, of_noise = _noise(noise, background)
     run = Run.checked(run)
-    if run.input_names is None:
-        run = replace(run, input_names=_names_of_rows(frame))
     given: dict[str, Any] = {"noise": noise, "n_samples": n_samples, "predict": prediction.ask, "rng": rng, "run": run}
     given["target"] = _place_of(target, prediction.classes)
     bare = {"over": None, "row_args": None, "batch_size": batch_size}
@@ -179,16 +177,6 @@ def _noise(noise: Any, background: Any) -> tuple[Any, str]:
         )
     made = noises.from_table(background)
     return made, f"noise by metfa.noise.from_table of the {counted(len(background), 'row')} of `background`"
-
-
-def _names_of_rows(frame: Any) -> list[str] | None:
-    """Names of the rows in the index of a frame of pandas; None where it only counts them, or repeats itself."""
-    index = getattr(frame, "index", None)
-    if index is None or callable(index):
-        return None
-    names = list(map(str, index))
-    counted = names == list(map(str, range(len(names))))
-    return None if counted or len(set(names)) < len(names) else names
 
 
 def _place_of(target: Any, classes: tuple[str, ...] | None) -> Any:
