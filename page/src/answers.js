@@ -1,7 +1,7 @@
 // An answer: a reader chooses one of its sentences, and sees below which sources raise its score.
 
 import { Chosen } from "./chosen.js";
-import { element } from "./elements.js";
+import { element, short } from "./elements.js";
 import { moveFocus } from "./features.js";
 
 const MOST_NAMED = 3; // sources that stand behind a sentence
@@ -79,7 +79,7 @@ export class Answer {
     for (const one of this.each) one?.decided();
     this.#cite();
     this.#show();
-    this.legend.textContent = `“${this.rows.first.kinds[-1]}” does not say that a source does not matter: another may say the same.${this.rows.each.length > 1 ? ` Each ${this.rows.answerNoun} is decided by itself.` : ""}`;
+    this.legend.textContent = `“${this.rows.first.kinds[-1]}” does not say that a source does not matter: another may say the same.${this.rows.each.length > 1 ? ` Each ${this.rows.answerNoun} is decided by itself.` : ""}${this.rows.besides.length ? " Numbers beside a source have no error bars and scales of their own; no mark looks at them." : ""}`;
   }
 
   letGo() {
@@ -99,7 +99,7 @@ export class Answer {
   }
 
   #made(k) {
-    const settings = { sizeOf: (score) => score, clean: false, below: (feature) => this.#texts(feature) };
+    const settings = { sizeOf: (score) => score, clean: false, below: (feature) => this.#texts(k, feature) };
     const made = new Chosen(this.rows, k, settings, () => this.#cite());
     if (this.rows.each.length === 1) made.node.querySelector("h3").hidden = true; // it stands above
     made.decided();
@@ -119,7 +119,8 @@ export class Answer {
   }
 
   /** The texts of a source, or of those that are kept or dropped together. */
-  #texts(feature) {
+  #texts(k, feature) {
+    const others = this.rows.besides.map(([name, values]) => `${name} ${short(values[k][feature], 3)}`).join(", ");
     const { members, group } = this.rows.sources[feature];
     const lines = members.map(([name, text]) => {
       const named = group ? element("b", {}, element("bdi", {}, name), ": ") : null;
@@ -128,6 +129,6 @@ export class Answer {
       opened.append(element("summary", { dir: "auto" }, named, element("span", { class: "short" }, cut(text, LONG))), element("p", { dir: "auto" }, text));
       return opened;
     });
-    return element("div", { class: "source-text" }, group ? element("p", { class: "small" }, "Kept or dropped together:") : null, ...lines);
+    return element("div", { class: "source-text" }, group ? element("p", { class: "small" }, "Kept or dropped together:") : null, ...lines, others ? element("p", { class: "small" }, `Beside it: ${others}`) : null);
   }
 }

@@ -114,12 +114,26 @@ def test_an_answer_is_generated_once_and_an_interrupted_run_goes_on(command, doc
 
 
 def test_chat_groups_random_weights_and_until(command, documents, tmp_path):
-    both = ("--group", "facts=grass.txt|sky.txt", "--random-weights", "--until", "undecided=0.5", "--max-samples", 20)
+    numbers = ("--beside", "attnlrp", "--beside", "leave-one-out")
+    both = (
+        *numbers,
+        "--group",
+        "facts=grass.txt|sky.txt",
+        "--random-weights",
+        "--until",
+        "undecided=0.5",
+        "--max-samples",
+        20,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        done = command("documents", "--chat", "--answer", "red", "--out", "out", *both, samples=None)
+        done = command(
+            "documents", "--chat", "--answer", "red", "--out", "out", *both, "--max-samples", 20, samples=None
+        )
     assert done.code == 0, done.err
     assert "warning: `--random-weights`" in done.err
+    assert re.search(r"attnlrp -?[0-9.e-]+  leave-one-out -?[0-9.]+", done.out)
+    assert metfa.load(tmp_path / "out/sample").provenance["answer"]["beside"].keys() == {"attnlrp", "leave-one-out"}
     assert "facts: kept or dropped together: grass.txt, sky.txt" in done.out
     assert "THE NETWORK IS UNTRAINED" in done.out
     made = metfa.load(tmp_path / "out/sample").provenance["explainer"]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import enum
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from metfa._base.provenance import printable
+from metfa.cli.asked import TEMPLATE, Asked, Beside, Deeper, Score, beside_of, check_asked, prompts_of
 from metfa.cli.folders import begin_folder, check_folder, note, read_about
-from metfa.cli.language_models import ChatTemplate, loaded_language_model
+from metfa.cli.language_models import loaded_language_model
 from metfa.cli.options import (
     Alpha,
     Colours,
@@ -23,102 +23,20 @@ from metfa.cli.options import (
     RandomWeights,
     Seed,
 )
-from metfa.cli.parsing import criteria_of
 from metfa.cli.reported import resumable
 from metfa.cli.run import RANDOM, Analysis
 from metfa.cli.sources import Split, groups_of, read_sources
 from metfa.cli.views import print_views, views_of_call
-from metfa.results.corrections import STATEMENTS, check_correction
-from metfa.results.families import samples_needed
-from metfa.results.terms import Terms
+from metfa.results.corrections import check_correction
+from metfa.results.files import write_manifest
 from metfa.results.until import Until
 from metfa.sampling.run import Run
 from metfa.sampling.streams import content_digest
 from metfa.segmentation.kept import SAMPLE
-from metfa.text import AnswerScorer, explain_answer, explain_answer_tree, generate_answer
+from metfa.text import AnswerScorer, explain_answer, explain_answer_tree, generate_answer, put_beside
 from metfa.text.source_effects import PILOT
 
 __all__ = ["explain_answer_of_sources"]
-
-ALPHA = Terms().alpha
-TEMPLATE = r"{sources}\n\n{question}\n"
-
-
-class Deeper(str, enum.Enum):
-    """Into what sources that matter are cut."""
-
-    paragraphs = "paragraphs"
-    sentences = "sentences"
-
-
-class Score(str, enum.Enum):
-    """What is explained."""
-
-    logit = "logit"
-    logprob = "logprob"
-    mean = "mean"
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a result is of, and how it is made."""
-
-    sources: str
-    split: str | None
-    question: str
-    model: str
-    template: str
-    chat: bool
-    separator: str
-    given: str | None
-    max_tokens: int
-    whole: bool
-    score: str
-    contrast: str | None
-    delta: float | None
-    groups: tuple[str, ...]
-    deeper: tuple[str, ...]
-    n_samples: int  # with `until` the largest number
-    until: str | None
-    pilot: int
-    seed: int
-    half: bool  # weights in bfloat16
-    random_weights: bool
-
-    def number(self, analysis: Analysis) -> int | Until:
-        """The number of samples, or on the terms of the analysis the rule that says when they are enough."""
-        if self.until is None:
-            return self.n_samples
-        criteria: dict[str, Any] = criteria_of(self.until)
-        tests = {name: getattr(analysis, name) for name in ("alpha", "correction")} if "undecided" in criteria else {}
-        given = {name: value for name, value in tests.items() if value is not None}
-        return Until(**criteria, **given, confidence_level=analysis.confidence, max_samples=self.n_samples)
-
-
-def _check_before_sampling(asked: Asked, analysis: Analysis, n_sources: int) -> None:
-    """Refuse settings that can give no answer, before any model runs."""
-    if asked.deeper and asked.groups:
-        raise ValueError("`--group` and `--deeper` cannot be joined: the sources of a group have no order to be cut in")
-    if asked.deeper and analysis.correction not in (None, "holm"):
-        raise ValueError("`--correction` with `--deeper` is holm, or bonferroni with --until: leave it out")
-    if asked.until is not None:
-        return
-    alpha = (analysis.alpha or ALPHA) / (1 + len(asked.deeper))
-    correction = None if analysis.correction == "none" else analysis.correction or "holm"
-    needed = samples_needed(Terms(0.0, alpha, correction, families=STATEMENTS), n_sources)
-    if asked.n_samples < needed:
-        raise ValueError(
-            f"`--samples` {asked.n_samples} are too few for {n_sources:,} sources at alpha {alpha:.3g}: nothing could "
-            f"be marked; at least {needed} are needed"
-        )
-
-
-def _prompts(asked: Asked, tokenizer: Any) -> dict[str, Any]:
-    """Settings of the prompts, with line breaks."""
-    template, separator = (text.replace(r"\n", "\n") for text in (asked.template, asked.separator))
-    if asked.chat:
-        return {"template": ChatTemplate(tokenizer, template, asked.question, separator), "question": ""}
-    return {"template": template, "question": asked.question, "separator": separator}
 
 
 def explain_answer_of_sources(
@@ -164,6 +82,9 @@ def explain_answer_of_sources(
         typer.Option(
             help="Then also ask about the parts of sources that matter; may be repeated, from coarse to fine."
         ),
+    ] = None,
+    beside: Annotated[
+        list[Beside] | None, typer.Option(help="Also these numbers, without error bars; may be repeated.")
     ] = None,
     whole: Annotated[bool, typer.Option("--whole", help="Score the answer as a whole, not each sentence.")] = False,
     score: Annotated[Score, typer.Option(help="Of the answer's probability.")] = Score.logit,
@@ -216,7 +137,8 @@ def explain_answer_of_sources(
     asked = Asked(
         listed, None if split is None else split.value, question, model, template, chat, separator, answer, max_tokens,
         whole or contrast is not None, score.value if contrast is None else "logprob", contrast, delta,
-        tuple(group or ()), tuple(one.value for one in deeper or ()), usual if given is None else given, until,
+        tuple(group or ()), tuple(one.value for one in deeper or ()),
+        tuple(one.value for one in beside or ()), usual if given is None else given, until,
         pilot, seed, bfloat16, random_weights,
     )  # fmt: skip
     given_correction = None if correction is None else correction.value
@@ -227,11 +149,12 @@ def explain_answer_of_sources(
         raise ValueError(f"`--template` must hold {{sources}} once, got {template!r:.80}")
     texts = read_sources(sources, split)
     groups = groups_of(asked.groups, list(texts))
-    _check_before_sampling(asked, analysis, len(texts))
+    check_asked(asked, analysis, len(texts))
     call = {
         **asdict(asked),
         "groups": list(asked.groups),
         "deeper": list(asked.deeper),
+        "beside": list(asked.beside),
         "content": content_digest(list(texts.values())),
         "names": list(texts),
     }
@@ -240,7 +163,7 @@ def explain_answer_of_sources(
         network, tokenizer = loaded_language_model(
             model, device=device, bfloat16=bfloat16, random_weights=random_weights, download=allow_download, seed=seed
         )
-        shared = _prompts(asked, tokenizer)
+        shared = prompts_of(asked, tokenizer)
         begin_folder(folder, call, overwrite=overwrite)
         said = answer if answer is not None else read_about(folder).get("answer")
         if said is None:
@@ -261,6 +184,9 @@ def explain_answer_of_sources(
             sample: Any = explain_answer_tree(scorer, texts, **levels, **settings)
         else:
             sample = explain_answer(scorer, texts, groups=groups, **settings)
+            if asked.beside and not sample.provenance["answer"].get("beside"):
+                sample = put_beside(sample, beside_of(asked, scorer, texts, groups))
+                write_manifest(folder / SAMPLE, sample)
         decided = bool(asked.deeper) or (sample.stopping is not None and sample.stopping.tested)
         read = replace(analysis, alpha=None, correction=None) if decided else analysis
         print_views(*views_of_call(sample, about, read, folder, overwrite=overwrite))

@@ -63,6 +63,7 @@ def answer_content(
         "pieces": answered.pieces,
         "answerNoun": answered.noun,
         "sources": [{"members": source.members, "group": source.group} for source in answered.sources],
+        "besides": [[name, values] for name, values in answered.beside],
         "rows": [
             {
                 "name": answered.answers[k].strip(),

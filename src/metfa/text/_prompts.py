@@ -70,12 +70,39 @@ class Prompts:
         before, after = (part.replace("{question}", self.question) for part in self.template.split("{sources}"))
         return before + self.separator.join(kept) + after
 
+    def places(self, kept: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
+        """The prompt, and from where to where each of its sources goes; raises if one is not found in it."""
+        text, found, end = self.text(kept), [], 0
+        if not callable(self.template):
+            end = len(self.template.split("{sources}")[0].replace("{question}", self.question))
+        for place, source in enumerate(kept):
+            start = text.find(source, end)
+            if start < 0:
+                raise ValueError(f"`template`: source {place} does not stand in the prompt as it is: {source!r:.60}")
+            end = start + len(source)
+            found.append((start, end))
+        return text, found
+
     def tokens(self, tokenizer: Any, kept: Sequence[str]) -> list[int]:
         """Its tokens; raises where there are none."""
-        text = self.text(kept)
+        return self._tokenised(tokenizer, self.text(kept))["input_ids"]
+
+    def with_places(self, tokenizer: Any, kept: Sequence[str]) -> tuple[list[int], list[list[int]]]:
+        """Tokens of the prompt, and the places of those that end in each source."""
+        if not getattr(tokenizer, "is_fast", False):
+            raise TypeError("relevance of sources needs a fast tokeniser, which knows where its tokens come from")
+        text, ranges = self.places(kept)
+        found = self._tokenised(tokenizer, text, return_offsets_mapping=True)
+        ids, offsets = found["input_ids"], found["offset_mapping"]
+        inside = [[place for place in range(len(ids)) if start < offsets[place][1] <= stop] for start, stop in ranges]
+        return ids, inside
+
+    @staticmethod
+    def _tokenised(tokenizer: Any, text: str, **settings: Any) -> dict[str, Any]:
         first = getattr(tokenizer, "bos_token", None)
         begun = bool(first) and text.startswith(first)  # as chat templates do
-        ids = list(tokenizer(text, add_special_tokens=not begun)["input_ids"])
+        found = dict(tokenizer(text, add_special_tokens=not begun, **settings))
+        ids = list(found["input_ids"])
         if (
             len(ids) > 1
             and ids[-1] == getattr(tokenizer, "eos_token_id", None)
@@ -87,4 +114,4 @@ class Prompts:
                 f"the prompt {text!r:.60} has no tokens, so that the answer has nothing before it: write a question, "
                 "or give the tokeniser a token for the beginning"
             )
-        return ids
+        return {**found, "input_ids": ids}

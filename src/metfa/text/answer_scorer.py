@@ -115,7 +115,7 @@ class AnswerScorer:
         if self.spans is not None:
             spans = checked_spans(self.spans, "".join(answers))
             object.__setattr__(self, "spans", spans)
-        self._tokens  # noqa: B018 - answers without tokens fail here
+        self.tokens  # noqa: B018 - answers without tokens fail here
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ class AnswerScorer:
         """Smallest rise that matters; None where answers of different lengths have different ones."""
         if self.score != "mean":
             return math.log(2)
-        lengths = {end - start for _, pieces in self._tokens for start, end in pieces}
+        lengths = {end - start for _, pieces in self.tokens for start, end in pieces}
         return math.log(2) / lengths.pop() if len(lengths) == 1 else None
 
     @property
@@ -165,13 +165,13 @@ class AnswerScorer:
         """
         limit = most_tokens(self.network, self.tokenizer)
         for row, prompt in enumerate(prompts):
-            for answer, (ids, _) in enumerate(self._tokens):
+            for answer, (ids, _) in enumerate(self.tokens):
                 if len(prompt) + len(ids) > limit:
                     raise ValueError(
                         f"the prompt of row {row} has {len(prompt):,} tokens and answer {answer} has {len(ids):,}, and "
                         f"the model reads {limit:,}: leave sources out, or take shorter ones"
                     )
-        answers = [ids for ids, _ in self._tokens]
+        answers = [ids for ids, _ in self.tokens]
         asked = [Prompt(prompt, answers) for prompt in prompts]
         with self.model.asked() if isinstance(self.model, Called) else model_in_evaluation(self.network):
             if move is None:
@@ -183,7 +183,7 @@ class AnswerScorer:
 
     def _of_pieces(self, logs: list[np.ndarray]) -> np.ndarray:
         """Scores of the answers, or of the spans, by the log-probabilities of their tokens."""
-        pieces = [of[start:stop] for of, (_, ranges) in zip(logs, self._tokens, strict=True) for start, stop in ranges]
+        pieces = [of[start:stop] for of, (_, ranges) in zip(logs, self.tokens, strict=True) for start, stop in ranges]
         return self._scores(np.array([piece.sum() for piece in pieces]), np.array(list(map(len, pieces))))
 
     @property
@@ -203,7 +203,7 @@ class AnswerScorer:
         return sums - np.log(np.maximum(-np.expm1(sums), NEARLY_ONE))
 
     @property
-    def _tokens(self) -> list[tuple[list[int], list[tuple[int, int]]]]:
+    def tokens(self) -> list[tuple[list[int], list[tuple[int, int]]]]:
         """Tokens of each answer, and of the contrast, with the ranges of those that are summed."""
         known = self.__dict__.get("_known_tokens")
         if known is None:
@@ -231,6 +231,10 @@ class AnswerScorer:
     def prompt(self, kept: Sequence[str]) -> list[int]:
         """Tokens of the prompt with these sources."""
         return self._prompts.tokens(self.tokenizer, kept)
+
+    def prompt_with_places(self, kept: Sequence[str]) -> tuple[list[int], list[list[int]]]:
+        """Tokens of the prompt with these sources, and the places of those that belong to each of them."""
+        return self._prompts.with_places(self.tokenizer, kept)
 
     @property
     def _prompts(self) -> Prompts:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.percents import counted
+from metfa._base.percents import counted, percent
 from metfa._base.provenance import printable
 from metfa._base.validation import as_path
 from metfa._base.writing import new_folder
@@ -155,6 +155,6 @@ def _promise(alpha: float, level: AttributionSample) -> str:
     each = ", for each answer by itself" if len(level.target) > 1 else ""
     delta = f"{float(np.asarray(level.terms().threshold).flat[0]):.3g}"
     return (
-        f"With probability at least {100 * (1 - alpha):g}%, no part of any level that adds at most {delta} in every "
+        f"With probability at least {percent(1 - alpha)}, no part of any level that adds at most {delta} in every "
         f"context is among them{each}."
     )

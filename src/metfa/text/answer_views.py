@@ -68,6 +68,8 @@ def _table(k: int, findings: Findings, width: int, colour: bool) -> list[str]:
         bar = f"  {_drawn(row, threshold, findings.scale)}" if drawn else ""
         mark = SHORT[row.mark] if row.kind else ""
         mark = f"\x1b[{ESCAPES[row.mark]}m{mark}\x1b[0m" if colour and mark else mark
+        mark += " " * (len(SHORT[0]) - len(SHORT[row.mark])) * bool(row.beside)
+        mark += "".join(f"  {one} {short_number(value)}" for one, value in row.beside)
         lines.append(f"{padded}{bar}  {mark}".rstrip())
     rest = len(rows) - len(shown)
     if rest:
@@ -137,9 +139,13 @@ def _rows(k: int, findings: Findings) -> str:
         shown.append(
             f'<tr><th scope="row" {cell}>{name}{_texts(row)}</th><td {cell}>{picture}</td><td {cell}>'
             f'<span style="white-space:nowrap">{findings.numbers(row)}</span><br>'
-            f"<small>{html.escape(row.kind)}</small></td></tr>"
+            f"<small>{html.escape(row.kind)}{_beside(row)}</small></td></tr>"
         )
     return f'<table style="border-collapse:collapse;font-size:.9em;margin:.3em 0 .3em 1em">{"".join(shown)}</table>'
+
+
+def _beside(row: Finding) -> str:
+    return "".join(f"<br>{html.escape(name)} {short_number(value)}" for name, value in row.beside)
 
 
 def _texts(row: Finding) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from metfa._base.validation import is_text
 from metfa.results.sample import AttributionSample
 from metfa.text.reading import harmless_text
@@ -50,6 +52,8 @@ class Answered:
         For each feature.
     level : str or None
         Which level of a tree it is, and why these sources were asked about (`metfa.text.explain_answer_tree`).
+    beside : tuple of (str, tuple of tuple of float)
+        Other numbers by their names, for each answer and source (`metfa.text.put_beside`).
     """
 
     answers: tuple[str, ...]
@@ -57,6 +61,7 @@ class Answered:
     one_text: bool
     sources: tuple[Source, ...]
     level: str | None = None
+    beside: tuple[tuple[str, tuple[tuple[float, ...], ...]], ...] = ()
 
     @property
     def noun(self) -> str:
@@ -89,23 +94,33 @@ class Answered:
             )
             for part, group, label in zip(parts, of_groups, sample.feature_names or names, strict=True)
         )
+        beside = tuple(
+            (_in_line(name), _numbers(values)) for name, values in sorted((facts.get("beside") or {}).items())
+        )
+        if any(np.shape(values)[1:] != (sample.n_features,) for _, values in beside):
+            return None
         places = [0 if target is None else int(target) for target in sample.target]
+        beside = tuple((name, tuple(values[place] for place in places)) for name, values in beside)
         given, text, spans = facts["answers"], facts["text"], facts["spans"]
         said = [f"answer {place}" if given is None else str(given[place]) for place in places]
         answers = tuple(harmless_text(one) for one in said)
         level = None if facts.get("level") is None else _in_line(str(facts["level"]))
         if text is None or spans is None or not _in_order(spans, len(text)):
-            return cls(answers, tuple((one, k) for k, one in enumerate(answers)), False, sources, level)
+            return cls(answers, tuple((one, k) for k, one in enumerate(answers)), False, sources, level, beside)
         input_of, pieces, end = {place: k for k, place in enumerate(places)}, [], 0
         for place, (start, stop) in enumerate(spans):
             pieces += [(text[end:start], None), (text[start:stop], input_of.get(place))]
             end = stop
         pieces = [(harmless_text(one), k) for one, k in [*pieces, (text[end:], None)] if one]
-        return cls(answers, tuple(pieces), True, sources, level)
+        return cls(answers, tuple(pieces), True, sources, level, beside)
 
 
 def _in_line(name: str) -> str:
     return harmless_text(name).replace("\n", " ")
+
+
+def _numbers(values: Any) -> tuple[tuple[float, ...], ...]:
+    return tuple(map(tuple, np.array(values, dtype=np.float64).tolist()))
 
 
 def _in_order(spans: list[list[int]], length: int) -> bool:

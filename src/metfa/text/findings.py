@@ -33,6 +33,7 @@ class Finding:
     ends: tuple[float, float] | None
     mark: int
     kind: str
+    beside: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ class Findings:
                     None if ends is None else (float(ends[0][place]), float(ends[1][place])),
                     int(marks[k, place]),
                     kinds[int(marks[k, place])],
+                    tuple((name, values[k][place]) for name, values in answered.beside),
                 )
                 for place, source in enumerate(answered.sources)
             ]
@@ -101,6 +103,9 @@ class Findings:
         if scores.ends is None:
             brackets = f"no intervals: {why_no_ends(sample, level)}"
         about.insert(0, f"numbers: {scores.quantity} of a source, {scores.called}; {brackets}")
+        if answered.beside:
+            names = ", ".join(name for name, _ in answered.beside)
+            about.append(f"beside them {names}: without error bars, on scales of their own; no mark looks at them")
         each = np.broadcast_to(np.asarray(thresholds, dtype=np.float64).reshape(-1), (n,))
         warned = [harmless_text(text) for text in cautions(sample, 0, flips_from)]
         return cls(answered, tuple(found), tuple(each.tolist()), kinds, about, warned, too_few)
