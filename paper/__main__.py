@@ -39,6 +39,8 @@ def order(data: Path, classifier: Path) -> Iterator[tuple[str, list[str]]]:
     yield "faithfulness", [*photographs, "--images", "50"]
     scenes = ["--data", f"{data}/camvid", "--weights", f"{data}/espnet-camvid/espnet_p_2_q_8_camvid.pth"]
     yield "context_bias", [*scenes, "--radius", "0.05"]
+    for components in ("3", "6"):  # of LEMNA's mixture
+        yield "text_stability", [*posts, "--copies", "500", "--components", components]
     strong = ["--steps", "200", "--restarts", "3"]
     for explainer, images in (("cam", "20"), ("lrp", "10"), ("mask", "5")):
         yield "attack_table", [*photographs, "--explainers", explainer, "--images", images, *strong]

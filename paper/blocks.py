@@ -6,85 +6,16 @@ Each says how many of the planned units it is made from. Means are over units, �
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from metfa.evaluation.tables import Cell
-from paper.kept import RESULTS, read
+from paper.cells import Found, cell, direction, found, nothing, ratio, size, stability, table
 
-__all__ = ["BLOCKS", "Found", "cell", "found"]
+__all__ = ["BLOCKS"]
 
 NOISES = ("normal", "uniform", "brightness")
 SYNONYMS = "synonyms, p = 0.5"
-
-
-@dataclass(frozen=True)
-class Found:
-    """The figures of one table, with nan where one is missing."""
-
-    units: tuple[str, ...]
-    columns: dict[str, np.ndarray]
-
-    def __len__(self) -> int:
-        return len(self.units)
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        return self.columns[name]
-
-    def of(self, units: Iterable[str]) -> Found:
-        """Only these units, in this order."""
-        places = [self.units.index(unit) for unit in units]
-        return Found(tuple(units), {name: values[places] for name, values in self.columns.items()})
-
-
-def found(name: str, folder: Path = RESULTS) -> Found | None:
-    """The table of that name, if a unit of it is finished."""
-    path = folder / f"{name}.csv"
-    if not path.exists():
-        return None
-    kept = read(path)
-    names = next(iter(kept.lines.values()))
-    values = {what: [one if isinstance(one, float) else np.nan for one in kept.column(what)] for what in names}
-    return Found(tuple(kept.lines), {what: np.array(numbers) for what, numbers in values.items()})
-
-
-def stability(map_: str, outer: str, figure: str = "score", metric: str = "mstd") -> str:
-    """Name of a figure of a map, such as "vanilla" or "smoothed, normal, 10"."""
-    aggregate, _, rest = map_.partition(", ")
-    sampling, _, n = rest.rpartition(", ")
-    level = "0.95" if aggregate == "smoothed" else ""
-    return "|".join((metric, outer, aggregate, sampling, n, level, figure))
-
-
-def cell(values: np.ndarray, *, sign: str = "") -> str:
-    """Mean ± 95 %, and how many figures are missing."""
-    shown = str(Cell.of([float(value) if np.isfinite(value) else "missing" for value in values]))
-    return sign * (not shown.startswith(("-", "–"))) + shown
-
-
-def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    header = list(header)
-    lines = [header, ["---"] * len(header), *map(list, rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def size(n: int, planned: int, what: str) -> str:
-    return f"{n} of {planned} {what}".strip() if n < planned else f"{n} {what}".strip()
-
-
-def direction(values: np.ndarray, low: str = "lower", high: str = "higher") -> str:
-    """What a paired difference shows, by its 95 % interval."""
-    known = values[np.isfinite(values)]
-    if len(known) < 2:
-        return "too few to say"
-    one = Cell.of([float(value) for value in known])
-    return "not shown to differ" if abs(one.mean) <= one.half_width else (low if one.mean < 0 else high)
-
-
-def nothing(planned: int, what: str) -> str:
-    return f"*0 of {planned} {what} are finished; `python -m paper` measures them.*"
 
 
 # -- images
@@ -166,23 +97,12 @@ def smoothgrad(folder: Path) -> str:
     if one is None:
         return nothing(planned, what)
     rows = [
-        [noise, outer, *(_ratio(one[stability(f"smoothed, {noise}, {n}", outer)],
+        [noise, outer, *(ratio(one[stability(f"smoothed, {noise}, {n}", outer)],
                                 one[stability(f"mean, {noise}, {n}", outer)]) for n in sizes)]
         for noise in NOISES[:2] for outer in ("none", noise)
     ]  # fmt: skip
     about = f"{size(len(one), planned, what)}; ratios of means over photographs, ± 95 %."
     return f"{about}\n\n" + table(["P", "O_n", *(f"N = {n}" for n in sizes)], rows)
-
-
-def _ratio(above: np.ndarray, below: np.ndarray) -> str:
-    """Ratio of means, ± 95 % by the delta method."""
-    known = np.isfinite(above) & np.isfinite(below)
-    above, below = above[known], below[known]
-    if not len(above):
-        return "–"
-    ratio = above.mean() / below.mean()
-    return f"{ratio:.3f}" + (f" ± {Cell.of(((above - ratio * below) / below.mean()).tolist()).half_width:.3f}"
-                             if len(above) > 1 else "")  # fmt: skip
 
 
 def alpha(folder: Path) -> str:
@@ -194,7 +114,7 @@ def alpha(folder: Path) -> str:
     for level in (0.05, 0.01, 0.005, 0.001, 0.0005, 0.0001):
         names = [(f"mstd|{noise}|smoothed|{noise}|50|{1 - level}|score", stability("vanilla", noise)) for noise in
                  ("uniform", "normal")]  # fmt: skip
-        rows.append([f"{level:g}", *(_ratio(one[above], one[below]) for above, below in names)])
+        rows.append([f"{level:g}", *(ratio(one[above], one[below]) for above, below in names)])
     return f"{size(len(one), planned, what)}; N = 50, O_n = P.\n\n" + table(["alpha", "uniform", "normal"], rows)
 
 
@@ -235,7 +155,7 @@ def text_stability(folder: Path) -> str:
             maps = ["vanilla", *(f"{kind}, {SYNONYMS}, 10" for kind in ("mean", "smoothed"))]
             scores = [one[stability(map_, SYNONYMS)] for map_ in maps]
             best = [one[stability(map_, SYNONYMS, metric="top_k_overlap")] for map_ in maps]
-            cells = [*map(cell, scores), _ratio(scores[2], scores[0]), _ratio(scores[1], scores[0]), *map(cell, best)]
+            cells = [*map(cell, scores), ratio(scores[2], scores[0]), ratio(scores[1], scores[0]), *map(cell, best)]
             rows.append([f"{data}, {copies}", size(len(one), planned, ""), *cells])
             lines.append(
                 f"- {data}, {copies} copies: smoothed minus vanilla {cell(scores[2] - scores[0], sign='+')} in mstd "
@@ -302,9 +222,9 @@ def context(folder: Path) -> str:
             continue
         area = [one[f"break, {kind}, area"] for kind in ("vanilla", "significant")]
         score = [one[f"break, {kind}, robust m_f"] for kind in ("vanilla", "significant")]
-        rows.append([name, size(len(one), most, ""), *map(cell, area), _ratio(*area[::-1]),
+        rows.append([name, size(len(one), most, ""), *map(cell, area), ratio(*area[::-1]),
                      cell(one["robust m_f, nothing"]), cell(one["break, significant, robust m_f of as many at random"]),
-                     *map(cell, score), _ratio(*score[::-1])])  # fmt: skip
+                     *map(cell, score), ratio(*score[::-1])])  # fmt: skip
     if not rows:
         return nothing(sum(planned.values()), "objects")
     header = ["class", "objects", "context marked: vanilla", "significant", "area ratio", "robust m_f: nothing"]

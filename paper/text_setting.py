@@ -35,6 +35,7 @@ def parser(about: str, *, texts: int, quick: int) -> argparse.ArgumentParser:
     made.add_argument("--only", metavar="CLASS", help="only texts of this class, by the model and by their label")
     made.add_argument("--texts", type=int, help=f"how many of them, at random: {texts}, with --quick {quick}")
     made.add_argument("--copies", type=int, nargs="+", default=(500, 2000), help="perturbations of LEMNA")
+    made.add_argument("--components", type=int, default=1, help="of LEMNA's mixture, its K")
     made.add_argument("--quick", action="store_true", help="fewer texts and draws: minutes, not hours")
     with_results(made)
     made.set_defaults(of_them=(texts, quick))
@@ -87,13 +88,23 @@ def run(
     made = metfa.Study(
         model=model,
         inputs=texts,
-        explainers={f"LEMNA, {copies} copies": partial(LEMNA, n_perturbations=copies) for copies in options.copies},
+        explainers=dict(lemna(copies, options.components) for copies in options.copies),
         sampling={"synonyms, p = 0.5": P},
         aggregates=AGGREGATES,
         n_samples=10,
         **study,
     )
     return evaluated(options, name, made, metrics=described, condensed=condensed, named=lambda unit: unit.digest[:16])
+
+
+def lemna(copies: int, components: int) -> tuple[str, Any]:
+    """Name and explainer; a mixture has its number of components in both."""
+    if components == 1:
+        return f"LEMNA, {copies} copies", partial(LEMNA, n_perturbations=copies)
+    return (
+        f"LEMNA, {copies} copies, K = {components}",
+        partial(LEMNA, n_perturbations=copies, n_components=components),
+    )
 
 
 def digest(texts: list[str]) -> str:

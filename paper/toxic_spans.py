@@ -9,20 +9,18 @@ many, and with all words whose vanilla scores lie above their own natural break.
 import argparse
 import hashlib
 import time
-from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from metfa import stats, text
 from metfa.results.sample import AttributionSample
-from metfa.text import LEMNA, Synonyms
+from metfa.text import Synonyms
 from metfa.text.models import TrainedBiLSTM
 from metfa.text.words import words_of
 from paper.kept import Kept
 from paper.setting import described, weights
-from paper.text_setting import mean_and_error, paired, parser, read, rows_of
+from paper.text_setting import lemna, mean_and_error, paired, parser, read, rows_of
 
 AS_MANY = ("vanilla", "mean", "smoothed")
 WAYS = ("significant", *AS_MANY, "vanilla above its break")
@@ -77,10 +75,12 @@ def measured(options: argparse.Namespace, model: TrainedBiLSTM, texts: list[str]
     spans = {row["text"]: row["toxic_spans"] for path in options.data for row in rows_of(path)}
     noise = Synonyms(options.p)
     goal = model.class_names.index(options.only)
-    explainer: Any = partial(LEMNA, n_perturbations=copies)
+    _, explainer = lemna(copies, options.components)
     setting = {"model": weights(model), "explainer": described(explainer), "P": described(noise),
                "n_samples": options.samples, "alpha": 0.05, "threshold": described(stats.jenks), "seed": 0}  # fmt: skip
-    kept = Kept.opened(options.results / f"toxic-spans-{copies}-copies-p-{options.p}-n-{options.samples}.csv", setting)
+    mixture = f"-k-{options.components}" * (options.components > 1)
+    name = f"toxic-spans-{copies}-copies-p-{options.p}-n-{options.samples}{mixture}.csv"
+    kept = Kept.opened(options.results / name, setting)
     posts = {hashlib.blake2b(line.encode(), digest_size=8).hexdigest(): line for line in texts}
     started = time.monotonic()
     for post, line in posts.items():

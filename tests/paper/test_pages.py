@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from paper import claims, page
-from paper.blocks import BLOCKS, cell, direction, found
+from paper.blocks import BLOCKS
+from paper.cells import cell, direction, found
 from paper.kept import Kept
 from paper.read_pages import numbers, sections
 
@@ -82,4 +83,5 @@ def test_a_difference_has_a_direction_or_none():
     assert direction(np.array([-0.1, -0.11, -0.09]), "better") == "better"
     assert direction(np.array([0.1, -0.1, 0.01])) == "not shown to differ"
     assert direction(np.array([0.1, np.nan])) == "too few to say"
-    assert cell(np.array([0.1, 0.1, np.nan]), sign="+") == "+0.1000 ± 0.0000 (1 of 3 missing)"
+    assert cell(np.array([0.1, 0.3, np.nan]), sign="+") == "+0.2000 ± 1.2706 (1 of 3 missing)"
+    assert cell(np.array([1.0, 1.0, 1.0])) == "1.0000 in all 3"  # not ± 0
