@@ -86,7 +86,8 @@ class Models:
             rng=self.root_of(number),
             run=replace(self.run, store=None if store is None else f"{store}/{name}"),
         )
-        require_one_map(found if isinstance(found, AttributionParts) else None, "a statement across models")
+        if isinstance(found, AttributionParts):
+            require_one_map(found, "a statement across models")
         return found
 
     def _loop(self, number: int) -> Loop:
