@@ -61,10 +61,9 @@ class StoreSink:
         self.root: int = request.root
         self._rule = describe(request.n_samples) if isinstance(request.n_samples, Until) else None
         self._asked = {**request.settings, "until": self._rule, "input_ids": list(request.ids)}
-        self._n_jobs, self._seed_given = request.most * len(request.ids), request.seed_given
+        self._n_jobs, self._seed_given, self._open = request.most * len(request.ids), request.seed_given, ExitStack()
         self.n_done, self.usual, self.laid_out = 0, USUAL, None
         self._found: AttributionSample | None = None  # the result, if it is there
-        self._open = ExitStack()
         if not self._is_finished(request):
             self._begin(request)
 

@@ -86,9 +86,8 @@ class Models:
             rng=self.root_of(number),
             run=replace(self.run, store=None if store is None else f"{store}/{name}"),
         )
-        if isinstance(found, AttributionParts):
-            require_one_map(found, "a statement across models")
-        return found
+        require_one_map(found if isinstance(found, AttributionParts) else None, "a statement across models")
+        return cast("AttributionSample", found)
 
     def _loop(self, number: int) -> Loop:
         addresses = [(self.root_of(number), identity) for identity in self.ids]
