@@ -3,6 +3,10 @@
 grad-cam enlarges all channels at once and runs every channel; metfa enlarges one batch at a time and runs all flat
 channels only once. Both are timed with glibc's default malloc thresholds and, in a second process, with raised
 thresholds. grad-cam is timed as its users call it (float32, contiguous), metfa as its users get it, and with `fast=`.
+
+``--vit vit_tiny_patch16_224`` times a vision transformer instead, and the bare forwards of as many images: no channel
+of normalised tokens is flat, and behind a masked image no layer can be shared, so that they are the least that
+Score-CAM costs in one precision.
 """
 
 import argparse
@@ -18,7 +22,7 @@ import pytorch_grad_cam
 import torch
 from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
 
-from benchmarks.measuring import compare, networks, peak_during, raise_thresholds, ways
+from benchmarks.measuring import bare_forwards, compare, networks, peak_during, raise_thresholds, ways
 from metfa import Called
 from metfa.explainers import ScoreCAM
 
@@ -74,6 +78,30 @@ def main(side: int, rounds: int, *, raised: bool) -> None:
                 )
 
 
+def vit(name: str, rounds: int) -> None:
+    import timm
+
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = timm.create_model(name, pretrained=False).eval().requires_grad_(False)
+        pixels = torch.rand(1, 3, 224, 224)
+    layer, n = f"blocks.{len(model.blocks) - 1}.norm1", model.embed_dim
+    print(f"{name}, random weights, {n} channels of {layer}:")
+
+    def grid(tokens: torch.Tensor) -> torch.Tensor:
+        return tokens[:, model.num_prefix_tokens :].unflatten(1, model.patch_embed.grid_size).movedim(-1, 1)
+
+    with pytorch_grad_cam.ScoreCAM(model, [model.blocks[-1].norm1], reshape_transform=grid) as cam:
+        whole, explainers = partial(theirs, cam, pixels, 1), {}
+        for way, called in ways(model, pixels, batch_size=16).items():
+            explainers[way] = ScoreCAM(called, layer, variant="grad-cam")
+            names = (f"ScoreCAM, {way}", "grad-cam's ScoreCAM")
+            compare(names, partial(explainers[way], pixels, 1), whole, rounds=rounds, target=0.60)
+            bare = partial(bare_forwards, called, pixels, n)
+            compare((f"bare forwards, {way}", "grad-cam's ScoreCAM"), bare, whole, rounds=rounds, target=None)
+        differences(explainers, whole(), pixels, 1)
+
+
 def memory(side: int, whose: str) -> None:
     """Peak memory in a separate process, because memory freed before would hide a peak."""
     pixels, models = networks()
@@ -95,7 +123,11 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--raised", action="store_true", help="raise glibc's thresholds first")
     parser.add_argument("--memory", choices=["metfa", "grad-cam"], help="peak memory alone")
+    parser.add_argument("--vit", help="a vision transformer of timm, such as vit_tiny_patch16_224")
     options = parser.parse_args()
+    if options.vit:
+        vit(options.vit, options.rounds)
+        sys.exit()
     if options.memory:
         memory(options.side, options.memory)
         sys.exit()

@@ -16,11 +16,11 @@ from metfa._arrays import to_host
 from metfa._base.lazy import needs_extra
 from metfa._base.one_line import one_line
 from metfa._base.validation import check_function
-from metfa.calls.answers import asked_scores
 from metfa.calls.called import Called
 from metfa.calls.guard import model_as_found, model_in_evaluation
 from metfa.calls.inputs import SHAPES, check_spatial, require_tensor
 from metfa.calls.no_gradient import gradient_expected
+from metfa.calls.parts import asked_scores
 from metfa.calls.plain import plain_module
 from metfa.calls.replaced import modules_as_found
 from metfa.calls.targets import row_targets

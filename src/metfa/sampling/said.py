@@ -7,7 +7,7 @@ An explainer may have the attributes
 - ``unit``, a whole score, see `metfa.Terms`;
 - ``default_terms``, the `metfa.Terms` of its results where nothing else is given: with names for the marks, if these
   have a meaning of their own;
-- ``notes``, a dict of short texts, which summaries of its results show;
+- ``notes``, a dict of short texts, which summaries of its results show (a noise may have it, too);
 - ``n_forwards`` and ``forwards``, about how many rows it asks its model about for one map, and what it calls them, such
   as 1000 and "masks", for the progress that is shown;
 - ``if_it_varies``, the warning where it gives another map for the same input and the same generators.

@@ -67,6 +67,15 @@ class Sampler:
         How the maps of several inputs lie in one row; None where there is one map.
     """
 
+    request: Request
+    sink: Sink
+    targets: tuple[Any, ...]
+    scores: Any
+    vanilla: Any
+    unmoved: list[int]
+    made: int
+    taken: int
+
     def __init__(self, request: Request, sink: Sink, target: Any = None) -> None:
         self._started, clock = datetime.now(timezone.utc), time.perf_counter()
         self.request, self.sink, self.kept_layout = request, sink, sink.laid_out
@@ -176,7 +185,7 @@ class Sampler:
     def _facts(self, start: int, stop: int) -> dict[str, Any]:
         """Fields of a result with the samples from `start` to `stop`."""
         request, first = self.request, self.request.run.first_sample
-        notes = known_notes(request.explainer)
+        notes = [*known_notes(request.explainer), *known_notes(request.noise)]
         return {
             "inputs": request.rows.host,
             "target": self.targets,
