@@ -54,10 +54,10 @@ class Called:
         Inputs (batch, ...) -> scores (batch, classes). One that takes only batches of one size is wrapped in a
         `FixedBatch` first.
     batch_size : int, optional
-        Rows in one pass. Changed copies of the inputs, which some explainers and metrics make, are rows too. None: 16
-        on a CPU, 256 on a GPU, fewer of images that would not fit into memory (4 kB a pixel; 4 GiB on a CPU, so one
-        from 1024 x 1024 on, a quarter of a GPU's), halved until they fit; 256 for texts. It changes speed, memory and
-        rounding only. (Explainers that ask only about the rows given, such as `Gradient`, use one pass.)
+        Rows in one pass. Changed copies of the inputs, which some explainers and metrics make, are rows too. None: on a
+        CPU 16, fewer of large images, at most the pixels of six of 224 x 224; on a GPU 256, fewer if they would not fit
+        into a quarter of its memory (4 kB a pixel); 256 for texts. A pass that does not fit is halved. It changes
+        speed, memory and rounding only. (Those who ask about the rows given alone, as `Gradient`, use one pass.)
     softmax : bool
         Turn the model's scores into probabilities by a softmax over classes, where probabilities are asked for. False
         uses the scores as they are: for models that return probabilities. (Gradients are always those of the scores as
