@@ -152,7 +152,7 @@ def explain_answer_tree(
         parents.append(tuple(pieces[place].parent for place in asked))
         root = int(level.provenance["rng"], 16)
         uncut = opened if number > 1 else set()
-        opened = uncut | {place for place, on in zip(asked, found_on(level).any(axis=0), strict=True) if on}
+        opened = uncut | {place for place, on in zip(asked, found_on(level).any(axis=0).tolist(), strict=True) if on}
         if not opened:
             break
     tree = AnswerTree(tuple(found), tuple(parents), alpha)
