@@ -332,8 +332,9 @@ class TestFeatureNames:
             return explainer(inputs, target)
 
         counted.rows_independent = True
+        names = metfa.Run(feature_names=["a", "b"])
         with pytest.raises(ValueError, match=f"`feature_names` {message}"):
-            metfa.explain(counted, inputs, 0, noise=NOISE, n_samples=100, run=metfa.Run(feature_names=["a", "b"]))
+            metfa.explain(counted, inputs, 0, noise=NOISE, n_samples=100, batch_size=10, run=names)
         assert calls == [10, 1, 5]
 
 
@@ -913,7 +914,7 @@ def test_shared_draws_are_told_apart_from_own_ones():
     with pytest.warns(RowDependenceWarning):
         sample = metfa.explain(metfa.randomised(shared), TABLE, 0, noise=NOISE, rng=0)
     assert sample.provenance["batch_size"] == 1
-    own = metfa.explain(metfa.randomised(with_own_draws), TABLE, 0, noise=NOISE, rng=0)
+    own = metfa.explain(metfa.randomised(with_own_draws), TABLE, 0, noise=NOISE, batch_size=10, rng=0)
     assert own.provenance["batch_size"] == 10
     np.testing.assert_array_equal(sample.values, own.values)  # one row a call, both draw the same
 
@@ -936,7 +937,7 @@ class TestThreads:
             names.add(threading.current_thread().name.partition("_")[0])
             return x + rng.normal(size=x.shape)
 
-        metfa.explain(linear, TABLE, 0, noise=noise, rng=0)
+        metfa.explain(linear, TABLE, 0, noise=noise, batch_size=10, rng=0)
         assert names == {"MainThread", "metfa-noise"}
         assert not noise_threads()
 

@@ -77,8 +77,8 @@ def explain(
         Further keyword arguments of the explainer with one entry for each row (baselines, masks), batched like the
         inputs.
     batch_size : int, optional
-        Rows in one call of the explainer, inputs and samples mixed; 10 by default, 200 of a data frame. It changes
-        speed and memory, not results.
+        Rows in one call of the explainer, inputs and samples mixed; 10 by default, 200 of a table (a data frame, or an
+        array of floats with at most 1,000 columns). It changes speed and memory, not results.
     rng : int, numpy.random.Generator or None
         Seed. The same seed gives the same samples (to the rounding of the model's kernels) for every batch size,
         order of the inputs and split over several calls. If an input is there twice in one call, its copies get

@@ -98,14 +98,14 @@ class Rows:
         They are an array if the noise makes many rows at once, else a list. `wheres`, as texts, name input and sample
         in errors.
         """
-        if noise is None:
+        if noise is None or not len(indices):
             return [self[index] for index in indices]
         many = many_of(noise) if self.kind in ("array", "frame") else None
         if many is None:
             draw = noise if callable(noise) else partial(_noisy_parts, noise)
             made = (draw(self[index], rng) for index, rng in zip(indices, rngs, strict=True))
         else:
-            rows = taken(self._parts[0], list(indices))
+            rows = taken(self._parts[0], indices)
             made = many(rows, rngs)
             fit = self.columns.fit if self.columns else lambda noisy, _: first_not_finite(noisy) is None
             if same_kind(made, rows) and fit(made, rows):
