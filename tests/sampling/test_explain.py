@@ -25,6 +25,8 @@ from metfa._base.warnings import (
 )
 from metfa.explainers import Gradient
 from metfa.noise import Gaussian, Uniform
+from metfa.sampling.request import usual_batch_size
+from metfa.sampling.rows import Rows
 
 NOISE = Uniform(0.1)
 
@@ -924,6 +926,20 @@ def test_explain_does_not_need_the_callers_gradient_mode():
     for mode in (torch.no_grad, torch.inference_mode):
         with mode():
             assert (metfa.explain(Gradient(NET), torch.tensor(PICTURES), noise=NOISE, rng=0).values == expected).all()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "size"),
+    [
+        (np.zeros((2, 1000)), 200),
+        (np.zeros((2, 1001)), 10),  # a sound, perhaps
+        (np.zeros((2, 30), int), 10),  # token ids
+        (np.zeros((2, 3, 8, 8)), 10),
+        (pd.DataFrame({"age": [1, 2]}), 200),
+    ],
+)
+def test_tables_go_many_rows_a_call(inputs, size):
+    assert usual_batch_size(Rows(inputs)) == size
 
 
 # Noise in threads.

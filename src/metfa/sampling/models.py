@@ -76,7 +76,7 @@ class Models:
         """Samples of one model under noise; another `draw` has the same copies, and other draws of the explainer."""
         explainer, store = self.explainers[number], self.run.store
         name = f"model_{number}" + (f"_draw_{draw}" if draw else "")
-        found = explain(
+        found: Any = explain(
             _Redrawn(explainer, draw) if draw else explainer,
             self.inputs,
             self.targets,
