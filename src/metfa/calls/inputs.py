@@ -94,7 +94,7 @@ def what_convolutions_take(model: Any, shape: tuple[int, ...]) -> str:
             "`inputs[:, None]`; "
         )
     convolution = next(module for module in model.modules() if hasattr(module, "in_channels"))
-    n_channels = getattr(convolution, "in_channels", None)
+    n_channels = int(getattr(convolution, "in_channels", 0))
     if len(shape) == n_axes + 2 and shape[-1] == n_channels != shape[1]:
         last = counted(n_channels, "channel")
         return f"{says}, and these seem to have their {last} last: write `inputs.movedim(-1, 1)`; "

@@ -91,7 +91,7 @@ def _figures(
             figure = draw_parts(parts.sample, index=index, **shared, **of_parts)
             drawn[FIGURE.replace(".", at)] = png_of(figure)
         drawn[(FIGURE if parts is None else MAPS).replace(".", at)] = png_of(features)
-    if analysis.certify:
+    if analysis.certify and isinstance(sample, AttributionSample):
         drawn[CERTIFIED] = png_of(certificate_figure(sample, analysis, title_of(about)))
     return drawn
 

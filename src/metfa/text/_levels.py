@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 from metfa._base.validation import check_function, one_of, shown
 from metfa.text.pieces import KINDS, cut_into
@@ -77,7 +77,7 @@ def checked_levels(levels: Any) -> tuple[Cut, ...]:
     named = [KINDS.index(one) for one in given if isinstance(one, str)]
     if named != sorted(set(named)):
         raise ValueError(f"`levels` must become finer, such as {KINDS}, got {given!r:.80}")
-    return tuple(given)
+    return tuple(cast("Sequence[Cut]", given))
 
 
 def cut_finer(

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from metfa._base.temporary import is_temporary
 from metfa._base.validation import as_path, positive_int
 from metfa.results.corrections import STATEMENTS, check_alpha
@@ -152,7 +154,9 @@ def explain_answer_tree(
         parents.append(tuple(pieces[place].parent for place in asked))
         root = int(level.provenance["rng"], 16)
         uncut = opened if number > 1 else set()
-        opened = uncut | {place for place, on in zip(asked, found_on(level).any(axis=0), strict=True) if on}
+        opened = uncut | {
+            place for place, on in zip(asked, np.any(found_on(level), axis=0).tolist(), strict=True) if on
+        }
         if not opened:
             break
     tree = AnswerTree(tuple(found), tuple(parents), alpha)

@@ -93,7 +93,7 @@ class PromptNoise:
                 f"`{name}` need a metfa.text.AnswerScorer, which makes prompts and knows their tokens, got "
                 f"{shown(self.scorer)}: for a function, only `order=True` is possible"
             )
-        if self.embeddings and not hasattr(self.scorer.network, "get_input_embeddings"):
+        if self.embeddings and not hasattr(getattr(self.scorer, "network", None), "get_input_embeddings"):
             raise ValueError(
                 "`embeddings`: the model of `scorer` has no `get_input_embeddings`, so no table of vectors"
             )
@@ -102,11 +102,11 @@ class PromptNoise:
     def __call__(self, rows: Sequence[Sequence[str]], *, rngs: Any = None) -> np.ndarray:
         """Scores of prompts with these sources, each under noise from its own generator; without any, clean scores."""
         if rngs is None:
-            return self.scorer([list(row) for row in rows])
+            return self.scorer(list(map(list, rows)))
         generators = row_generators(list(rows), rngs, None)
         keys = [rng.random(len(row)) for row, rng in zip(rows, generators, strict=True)]
         ordered = [
-            [row[place] for place in np.argsort(key)] if self.order else list(row)
+            [str(row[place]) for place in np.argsort(key)] if self.order else list(row)
             for row, key in zip(rows, keys, strict=True)
         ]
         if not isinstance(self.scorer, AnswerScorer) or not (self.templates or self.embeddings):
