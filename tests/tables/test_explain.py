@@ -97,6 +97,7 @@ def test_regressions(table):
     for model in (RandomForestRegressor(5, random_state=0), LinearRegression()):
         sample = asked(model.fit(table, amounts), table)
         assert "in units of the prediction; " in sample.provenance["picked"]
+        assert ("score", "SHAP value, in units of the prediction") in sample.summary()[0].lines()
         assert sample.target == (None, None, None)
         assert sample.flip_rate is None
 
