@@ -278,7 +278,7 @@ def test_settings_are_checked(make, error, message):
     ("inputs", "error", "message"),
     [
         (PICTURES.numpy(), TypeError, r"`inputs` must be a torch\.Tensor, got ndarray"),
-        ([PICTURES], TypeError, r"`inputs` must be a torch\.Tensor, got list"),
+        ([PICTURES], TypeError, r"is a list of 1 array .*, `inputs\[0\]` for one of a batch"),
         ((PICTURES * 255).to(torch.uint8), TypeError, r"floating point to have a gradient, got torch\.uint8"),
         (PICTURES[0, 0], ValueError, r"channels on axis 1, got shape \(6, 5\); where there are no channels write"),
         (PICTURES[0, 0, 0], ValueError, r"channels on axis 1, got shape \(5,\)"),

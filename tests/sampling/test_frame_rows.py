@@ -92,6 +92,31 @@ def test_ids_do_not_depend_on_the_other_rows():
     assert Rows(TABLE.astype({"town": "category"})).ids() == Rows(TABLE).ids()
 
 
+@pytest.mark.parametrize(
+    ("index", "named"),
+    [
+        (pd.Index([7, 8, 9], name="person"), ("7", "8", "9")),
+        (["anna", "ben", "cleo"], ("anna", "ben", "cleo")),
+        (pd.MultiIndex.from_product([["a"], [1, 2, 3]]), ("('a', 1)", "('a', 2)", "('a', 3)")),
+        (pd.date_range("2024-01-01", periods=3), tuple(f"2024-01-0{day} 00:00:00" for day in (1, 2, 3))),
+        ([7, 8, 9], None),  # places in another table
+        (["anna", "ben", "anna"], ("anna", "ben", "anna#1")),
+    ],
+)
+def test_an_index_with_a_name_or_of_texts_names_the_rows(index, named):
+    frame = TABLE[:3].set_axis(index)
+    sample = metfa.explain(contribution, frame, 0, noise=NOISE, n_samples=5, rng=0)
+    if named is None:
+        assert sample.input_names == Rows(TABLE[:3].reset_index(drop=True)).ids()
+    else:
+        assert sample.input_names == named
+        assert sample.summary()[1].place == f"input 1 of 3 ({named[1]})"
+    alone = metfa.explain(contribution, frame.iloc[1:2], 0, noise=NOISE, n_samples=5, rng=0)
+    np.testing.assert_array_equal(alone.values[:, 0], sample.values[:, 1])
+    run = metfa.Run(input_names=["a", "b", "c"])
+    assert metfa.explain(contribution, frame, 0, noise=NOISE, n_samples=1, run=run).input_names == ("a", "b", "c")
+
+
 def test_polars():
     frame = pl.from_dict({name: TABLE[name].to_list() for name in TABLE}).with_columns(pl.col("debt").fill_nan(None))
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from metfa.noise import Uniform
-from metfa.sampling.fitting import like_row
 from metfa.sampling.entries import count_rows, one_row
+from metfa.sampling.fitting import like_row
 from metfa.sampling.rows import Rows
 
 

@@ -57,7 +57,7 @@ NO_SETTINGS = {  # given in other ways; for images also `scale`, because the pap
     "scene": {"called", "model", "rng", "scale", "reshape_transform", "target_class", "region"},
 }
 BATCHES, PROBABILITIES = ("batch_size",), ("batch_size", "softmax")
-ASKING = {  # settings of the `Called` that matter to a method
+ASKING: dict[str, tuple[str, ...]] = {  # settings of the `Called` that matter to a method
     "smoothgrad": BATCHES,
     **dict.fromkeys(("rise", "lime", "igos", "scorecam", "mask", "grid-saliency", "lemna", "occlusion"), PROBABILITIES),
 }

@@ -11,16 +11,14 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import is_array, is_floating, namespace, to_host
-from metfa._base.progress import asked
 from metfa._base.warnings import ModelOutputWarning, warn
 from metfa.calls.behind import function_behind, loaded_torch, owner_of
 from metfa.calls.fixed_batch import explain_fixed_batch
-from metfa.calls.inputs import channels_last_message, refuse_ragged, what_convolutions_take
+from metfa.calls.inputs import channels_last_message, refuse_lists, refuse_ragged, what_convolutions_take
 
 __all__ = [
     "about",
     "answered",
-    "asked_scores",
     "checked_scores",
     "chosen",
     "is_regression",
@@ -70,15 +68,11 @@ def answered(model: Any, batch: Any) -> Any:
         explain_fixed_batch(model, batch, error)
         if isinstance(error, RuntimeError) or (type(error) is ValueError and OF_BATCH_NORM.search(str(error))):
             _explain_shape(model, batch, error)
+        torch = loaded_torch()
+        if torch is not None and isinstance(model, torch.nn.Module):  # functions may take lists
+            refuse_lists(batch)
         refuse_ragged(batch)
         raise
-
-
-def asked_scores(model: Any, batch: Any) -> Any:
-    """The checked scores of a batch, asked for and counted for the progress that is shown."""
-    scores = checked_scores(answered(model, batch), len(batch), model)
-    asked(len(batch))
-    return scores
 
 
 def _explain_dtypes(model: Any, batch: Any, error: RuntimeError) -> None:

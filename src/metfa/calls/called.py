@@ -10,20 +10,32 @@ from typing import Any, Literal
 
 import numpy as np
 
-from metfa._arrays import copied, first_not_finite, namespace, to_host, widen
+from metfa._arrays import copied, first_not_finite, to_host, widen
 from metfa._base.one_line import one_line
 from metfa._base.other_words import our_words
 from metfa._base.validation import check_flag, check_function, positive_int
 from metfa._base.warnings import RowDependenceWarning, warn
-from metfa.calls.answers import about, asked_scores, chosen, softmax, warn_of_probabilities
+from metfa.calls.answers import about, chosen, softmax, warn_of_probabilities
 from metfa.calls.at_fault import or_the_row_at_fault
 from metfa.calls.batches import in_batches
 from metfa.calls.behind import loaded_torch
 from metfa.calls.fast import fast_copy
 from metfa.calls.guard import model_in_evaluation, normalises_by_batch
-from metfa.calls.inputs import batch_of, check_values, require_tensor
+from metfa.calls.inputs import batch_of
 from metfa.calls.layouts import AUTO, Layouts, check_layout
-from metfa.calls.row_dependence import RowLook, row_by_row
+from metfa.calls.parts import (
+    are_parts,
+    asked_scores,
+    each,
+    joined,
+    largest,
+    n_needed,
+    name_in_words,
+    named,
+    of_rows,
+    rows_in,
+)
+from metfa.calls.row_dependence import RowLook
 from metfa.calls.targets import row_targets, target_indices
 
 __all__ = ["Called"]
@@ -99,7 +111,7 @@ class Called:
             )
         if not callable(self.model):
             raise TypeError(f"`model` must be a module or a function inputs -> scores, got {type(self.model).__name__}")
-        check_function(self.model, "model", "model(inputs)", None)
+        check_function(self.model, "model", "model(inputs)", *(None,) * n_needed(self.model))
         if self.batch_size is not None:
             positive_int(self.batch_size, "batch_size")
         check_flag(self.softmax, "softmax")
@@ -162,7 +174,7 @@ class Called:
         """Context in which the model computes in the precision that `fast` asks for."""
         if self.fast != "bfloat16":
             return nullcontext()
-        return loaded_torch().autocast(batch.device.type, dtype=loaded_torch().bfloat16)
+        return loaded_torch().autocast(next(iter(named(batch).values())).device.type, dtype=loaded_torch().bfloat16)
 
     def laid_out(self, batch: Any) -> Any:
         """The batch in its layout; the first one also shows how to fold a fast copy.
@@ -186,26 +198,27 @@ class Called:
     def in_one_pass(self, batch: Any) -> Any:
         """The same in exactly one pass, for those who watch the model's layers meanwhile."""
         torch = loaded_torch()
-        if torch is not None and isinstance(self.model, torch.nn.Module) and not isinstance(batch, torch.Tensor):
-            raise TypeError(
-                f"`inputs` must be a torch.Tensor for a torch model, got {type(batch).__name__}: write "
-                "`torch.from_numpy(inputs)`"
-            )
+        for name, part in named(batch).items():
+            if torch is not None and isinstance(self.model, torch.nn.Module) and not isinstance(part, torch.Tensor):
+                own = name_in_words(name)
+                raise TypeError(
+                    f"`{own}` must be a torch.Tensor for a torch model, got {type(part).__name__}: write "
+                    f"`torch.from_numpy({own})`"
+                )
         with self.precision(batch):
             return asked_scores(self.model, self.laid_out(batch))
 
     def scores(self, inputs: Any) -> Any:
         """The model's scores of any number of rows, (n, classes), at least float32; `inputs` are left as they are."""
-        inputs = batch_of(inputs)
-        parts = []
+        inputs, answers = inputs if are_parts(inputs) else batch_of(inputs), []
 
         def ask(start: int, stop: int) -> None:
-            batch = inputs[start:stop]
-            parts.append(widen(self.layouts.asked_first(batch, lambda: self(copied(batch)))))
+            batch = of_rows(inputs, start, stop)
+            answers.append(widen(self.layouts.asked_first(batch, lambda: self(each(copied, batch)))))
 
         with self.asked():
-            self.in_batches(len(inputs), inputs, ask)
-        return namespace(*parts).concat(parts, axis=0)
+            self.in_batches(rows_in(inputs), largest(inputs), ask)
+        return joined(answers)
 
     def as_probabilities(self, scores: Any) -> Any:
         """Scores as probabilities: their softmax, or the scores themselves (``softmax=False``)."""
@@ -270,31 +283,18 @@ class Called:
 
         Parameters
         ----------
-        inputs : torch.Tensor, (batch, ...)
-            Floating point. Where they require a gradient, the result is differentiable in them.
+        inputs : torch.Tensor, (batch, ...), or tuple or dict of them
+            Floating point. Where they require a gradient, the result is differentiable in them. Of several inputs those
+            of integers and booleans, such as tokens and masks, have none.
         target : int, sequence or tensor, optional
             Class of each row; None: the predicted one.
+
+        Returns
+        -------
+        gradient : torch.Tensor, or tuple or dict of them
+            Of the inputs' shape; a dict by place, where a tuple has parts without a gradient.
+        scores : torch.Tensor, (batch, classes)
         """
-        import torch
+        from metfa.calls.gradients import gradient_of  # which needs torch
 
-        from metfa.calls.differentiation import chosen_scores, weights_frozen
-        from metfa.calls.no_gradient import gradient_expected
-
-        require_tensor(inputs)
-        check_values(batch_of(inputs))
-        differentiable = inputs.requires_grad and torch.is_grad_enabled()
-
-        def ask() -> tuple[Any, Any]:
-            leaf = self.laid_out(inputs if differentiable else inputs.detach())
-            if not differentiable:
-                leaf = leaf.requires_grad_()
-            scores = asked_scores(self.model, leaf)
-            targeted = chosen_scores(scores, target, leaf)
-            return torch.autograd.grad(targeted.sum(), leaf, create_graph=differentiable)[0], scores
-
-        with torch.enable_grad(), weights_frozen(self.model), gradient_expected(self.model), self.precision(inputs):
-            gradient, scores = self.layouts.asked_first(inputs, ask)
-            dependent = self.row_look.finds_dependence(inputs.detach(), scores.detach())
-        if dependent:
-            return row_by_row(self.gradient, inputs, target)
-        return gradient, scores.detach()
+        return gradient_of(self, inputs, target)

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from metfa._base.warnings import MetfaWarning, warn
-from metfa.calls.answers import answered
 from metfa.calls.behind import loaded_torch
+from metfa.calls.parts import answered_by_parts, each, named, of_rows
 from metfa.calls.plain import hidden_layers, unwrapped
 
 __all__ = ["FAST", "FastCopy", "fast_copy"]
@@ -69,13 +69,18 @@ class FastCopy:
         torch: Any = loaded_torch()
         from metfa.calls.folding import folded_in_place  # which needs torch
 
-        if self.folded is not None or not isinstance(batch, torch.Tensor):
+        parts = named(batch).values()
+        if self.folded is not None or not all(isinstance(part, torch.Tensor) for part in parts):
             return
         self.folded = 0
-        row = batch[:1].detach()
-        with torch.no_grad(), torch.autocast(row.device.type, enabled=False):
-            if isinstance(answered(network, row.clone()), torch.Tensor):
-                self.folded, _ = folded_in_place(network, lambda: answered(network, row.clone()))
+        row = each(torch.detach, of_rows(batch, 0, 1))
+
+        def ask() -> Any:
+            return answered_by_parts(network, each(torch.clone, row))
+
+        with torch.no_grad(), torch.autocast(next(iter(parts)).device.type, enabled=False):
+            if isinstance(ask(), torch.Tensor):
+                self.folded, _ = folded_in_place(network, ask)
         if last:
             network.to(memory_format=torch.channels_last)
 
@@ -135,7 +140,10 @@ def fast_copy(model: Any, way: Any) -> Any:
 
 
 def _has_bfloat16(torch: Any) -> bool:
-    return bool(torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    """Whether the processor has instructions for bfloat16; true where torch does not say."""
+    known = getattr(torch.cpu, "get_capabilities", dict)()
+    found = [has for name, has in known.items() if "bf16" in name]
+    return not found or any(found)
 
 
 def _state(model: Any) -> tuple[Any, ...]:

@@ -62,5 +62,7 @@ def hold(explainer: Any, *, at_layers: str | None = None) -> None:
 
 
 # Attributes of explainers that hold a `Called`.
-model_itself = property(attrgetter("called.model"), doc="The model itself, which gives the clean prediction.")
-rows_as_the_model = property(attrgetter("called.rows_independent"), doc="Whether the model leaves rows independent.")
+model_itself: property = property(attrgetter("called.model"), doc="The model itself, which gives the clean prediction.")
+rows_as_the_model: property = property(
+    attrgetter("called.rows_independent"), doc="Whether the model leaves rows independent."
+)

@@ -4,7 +4,7 @@ The rule, ``memory_format="auto"``: images in float32 or float64 go channels las
 two-dimensional convolutions; everything else goes as it is given. Measured, with weights as they are: gradients of
 EfficientNet-Lite0 took 0.81, of ResNet-18 0.85 (float64: 0.81) of the time, forward passes 0.78 and 0.81 (0.83); a
 network of volumes took longer (1.16 forward). A model that fails on that layout, as one that reshapes by ``view``, gets
-its batches as they are given.
+its batches as they are given, and so does one of several inputs.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 from metfa._base.earlier_words import AS_GIVEN, CHANNELS_LAST
 from metfa.calls.answers import answered
 from metfa.calls.behind import loaded_torch, modules_behind
+from metfa.calls.parts import are_parts, each
 
 __all__ = ["AUTO", "Layouts", "check_layout", "layout_kept"]
 
@@ -63,8 +64,13 @@ class Layouts:
         self.refused: str | None = None
 
     def laid_out(self, batch: Any) -> Any:
-        """The batch in the layout for it; a layout that was never used is first tried on one row."""
+        """The batch in the layout for it; a layout that was never used is first tried on one row.
+
+        Of several inputs each is laid out as it is asked for, without a trial.
+        """
         torch = loaded_torch()
+        if are_parts(batch):
+            return batch if self._wanted == AUTO else each(self._as_wanted, batch)
         if torch is None or not isinstance(batch, torch.Tensor):
             return batch
         key = self._key(batch)
@@ -94,9 +100,14 @@ class Layouts:
             del self._chosen[key]
             raise
 
+    def _as_wanted(self, part: Any) -> Any:
+        torch = loaded_torch()
+        layout = self._layout_for(part) if torch is not None and isinstance(part, torch.Tensor) else None
+        return part if layout is None else part.contiguous(memory_format=layout)
+
     def are_last(self, batch: Any) -> bool:
         """Whether such a batch would go channels last."""
-        return _written(self._layout_for(batch)) in AXES
+        return not are_parts(batch) and _written(self._layout_for(batch)) in AXES
 
     def said(self) -> str | None:
         """The layout in which batches were laid out, as results record it; None if no tensor came."""

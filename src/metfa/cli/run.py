@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from metfa.calls.answers import softmax
 from metfa.cli.folders import begin_folder, note
 from metfa.cli.parsing import criteria_of
 from metfa.cli.regions import check_regions_of
+from metfa.plot.kinds import Kind
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.corrections import check_correction
 from metfa.results.families import samples_needed
@@ -61,6 +62,7 @@ class Analysis:
     flips_from: float = FLIPS_FROM
     regions: str | None = None
     split: int | None = None
+    kinds: Mapping[str | None, Kind] = field(default_factory=dict)
 
     def of_regions(self, sample: AttributionSample) -> dict[str, Any]:
         """Terms of the decisions about regions: by default those by which sampling stopped, else family-wise ones."""

@@ -13,7 +13,7 @@ from metfa.evaluation.regression import Regression
 
 __all__ = ["read_regression"]
 
-ENTRIES = {
+ENTRIES: dict[str, tuple[str, ...]] = {
     "model": ("name",),
     "data": ("inputs", "limit"),
     "explainer": ("method", "settings"),

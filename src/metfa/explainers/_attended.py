@@ -10,11 +10,11 @@ import torch
 
 from metfa._arrays import widen
 from metfa._base.validation import positive_int
-from metfa.calls.answers import asked_scores
 from metfa.calls.attention_pass import AttentionPass
 from metfa.calls.differentiation import chosen_scores, weights_frozen
 from metfa.calls.inputs import check_images, require_tensor
 from metfa.calls.no_gradient import gradient_expected
+from metfa.calls.parts import asked_scores
 from metfa.calls.row_dependence import row_by_row
 from metfa.explainers._places import Places, Tokens
 from metfa.explainers.cam import enlarged, warn_if_constant

@@ -13,11 +13,12 @@ from metfa._base.lazy import needs_extra
 from metfa._base.one_line import one_line
 from metfa._base.validation import did_you_mean, shown
 from metfa._base.warnings import ModelStateWarning, warn
-from metfa.calls.answers import answered, checked_scores
+from metfa.calls.answers import checked_scores
 from metfa.calls.behind import loaded_torch
 from metfa.calls.called import Called
 from metfa.calls.guard import model_as_found, model_in_evaluation
 from metfa.calls.inputs import require_tensor
+from metfa.calls.parts import answered_by_parts, each
 from metfa.calls.plain import plain_module
 from metfa.calls.targets import row_targets, stacked_targets
 from metfa.explainers.heatmaps import Sign, heatmap
@@ -89,16 +90,12 @@ class CaptumMethod:
         ):
             warnings.filterwarnings("ignore", "Setting (forward, )?backward hooks", UserWarning)  # undone on leaving
             with torch.no_grad():
-                if len(parts) > 1:
-                    scores = self.model(*(part.clone() for part in parts))
-                else:
-                    scores = asked.layouts.asked_first(
-                        first, lambda: answered(self.model, asked.laid_out(first).clone())
-                    )
+                scores = asked.layouts.asked_first(
+                    inputs, lambda: answered_by_parts(self.model, each(torch.clone, asked.laid_out(inputs)))
+                )
                 scores = checked_scores(scores, len(first), self.model)
-            if len(parts) == 1:
-                parts = (asked.laid_out(first),)
-                first = parts[0]
+            parts = asked.laid_out(parts) if len(parts) > 1 else (asked.laid_out(first),)
+            first = parts[0]
             target = stacked_targets(row_targets(target, to_host(scores), len(first)), first)
             for part in parts:
                 if by_gradient and part.is_floating_point():

@@ -16,11 +16,11 @@ from metfa._arrays import to_host
 from metfa._base.lazy import needs_extra
 from metfa._base.one_line import one_line
 from metfa._base.validation import check_function
-from metfa.calls.answers import asked_scores
 from metfa.calls.called import Called
 from metfa.calls.guard import model_as_found, model_in_evaluation
 from metfa.calls.inputs import SHAPES, check_spatial, require_tensor
 from metfa.calls.no_gradient import gradient_expected
+from metfa.calls.parts import asked_scores
 from metfa.calls.plain import plain_module
 from metfa.calls.replaced import modules_as_found
 from metfa.calls.targets import row_targets
@@ -186,7 +186,7 @@ class GradCAMMethod:
 
 def from_gradcam(
     method: Any,
-    model: nn.Module | None = None,
+    model: Any = None,
     layer: str | nn.Module | Sequence[str | nn.Module] | None = None,
     *,
     target_of: Callable[[Any], Any] | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -13,10 +13,10 @@ from metfa._arrays import to_host, widen
 from metfa._base.lazy import needs_extra
 from metfa._base.validation import check_flag, keep
 from metfa._base.warnings import MetfaWarning, warn
-from metfa.calls.answers import asked_scores
 from metfa.calls.differentiation import chosen_scores, weights_frozen
 from metfa.calls.held import asks_a_model, hold, model_itself, rows_as_the_model
 from metfa.calls.no_gradient import gradient_expected
+from metfa.calls.parts import asked_scores
 from metfa.calls.row_dependence import row_by_row
 from metfa.calls.targets import row_targets
 from metfa.explainers._attention_pass import AttentionPass
@@ -135,8 +135,8 @@ class LRP:
     channel_axis: int | None = field(default=1, kw_only=True)
     scale: bool = field(default=True, kw_only=True)
 
-    model = model_itself
-    rows_independent = rows_as_the_model
+    model: ClassVar[property] = model_itself
+    rows_independent: ClassVar[property] = rows_as_the_model
     differentiable = True
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import nn
@@ -140,8 +140,8 @@ class ScoreCAM:
     reshape_transform: Callable[[Any], torch.Tensor] | None = field(default=None, kw_only=True)
     scale: bool = field(default=True, kw_only=True)
 
-    model = model_itself
-    rows_independent = rows_as_the_model
+    model: ClassVar[property] = model_itself
+    rows_independent: ClassVar[property] = rows_as_the_model
 
     def __post_init__(self) -> None:
         hold(self, at_layers="ScoreCAM")

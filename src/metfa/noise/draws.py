@@ -47,7 +47,7 @@ def draw_dtype(x: Any) -> Any:
             "scale the image to floats first, as in `image.astype('float32') / 255`"
             if "int8" in str(x.dtype)
             else "token ids need a noise on words, such as metfa.text.Synonyms(0.3) on the texts, or any function "
-            "f(x, rng) of yours; if whole numbers are measurements, write `table.astype(float)`"
+            "f(x, rng) of yours; if whole numbers are measurements, make the inputs floats, `inputs.astype(float)`"
         )
         raise TypeError(f"numeric noise needs floating-point inputs, got {x.dtype}: {remedy}")
     return np.float64 if namespace(x).finfo(x.dtype).bits > 32 else np.float32

@@ -100,6 +100,9 @@ def from_table(
 class NearRows(TableNoise):
     """Noise of `from_table`."""
 
+    share: float
+    neighbours: int
+
     def __init__(
         self,
         table: Table,

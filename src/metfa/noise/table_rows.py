@@ -108,6 +108,9 @@ class TableNoise(OfMany):
     lies outside. What is missing stays missing. Columns in `derived` are computed from the others.
     """
 
+    table: Table
+    columns: Columns
+
     def __init__(self, table: Table, fixed: np.ndarray, derived: Any) -> None:
         self.table = table
         self.columns = table.columns

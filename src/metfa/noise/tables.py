@@ -111,6 +111,9 @@ class ColumnNoise(TableNoise):
         Probability that a category is drawn anew.
     """
 
+    law: Noise
+    resample: float
+
     def __init__(
         self, table: Table, law: Noise, fixed: np.ndarray, groups: list[np.ndarray], resample: float, derived: Any
     ) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, overload
 
 from metfa._base.other_words import our_words
 from metfa._base.progress import watched_by
 from metfa._base.warnings import each_once
 from metfa.calls.guard import left_as_found
 from metfa.calls.layouts import layout_kept
-from metfa.results.attribution_parts import in_parts
+from metfa.results.attribution_parts import AttributionParts, in_parts
 from metfa.results.sample import AttributionSample
 from metfa.results.until import Until
 from metfa.sampling.progress import Progress
@@ -25,6 +25,36 @@ from metfa.sampling.store import sink_of
 __all__ = ["explain"]
 
 
+@overload
+def explain(  # pyright: ignore[reportOverlappingOverload] - a tuple is Any, too
+    explainer: Callable[..., Any],
+    inputs: tuple[Any, ...] | Mapping[Any, Any],
+    target: Any = None,
+    *,
+    noise: Any,
+    n_samples: int | Until = 10,
+    over: None = None,
+    predict: Callable[..., Any] | None = None,
+    row_args: dict[str, Any] | None = None,
+    batch_size: int | None = None,
+    rng: Any = None,
+    run: Run | None = None,
+) -> AttributionParts | Any: ...  # an explainer may return one map of several inputs
+@overload
+def explain(
+    explainer: Callable[..., Any],
+    inputs: Any,
+    target: Any = None,
+    *,
+    noise: Any,
+    n_samples: int | Until = 10,
+    over: Any = None,
+    predict: Callable[..., Any] | None = None,
+    row_args: dict[str, Any] | None = None,
+    batch_size: int | None = None,
+    rng: Any = None,
+    run: Run | None = None,
+) -> AttributionSample: ...
 @our_words
 @each_once()
 def explain(
@@ -40,7 +70,7 @@ def explain(
     batch_size: int | None = None,
     rng: Any = None,
     run: Run | None = None,
-) -> AttributionSample:
+) -> AttributionSample | AttributionParts:
     r"""Explain N noisy copies of each input.
 
     The samples :math:`e_i = E(x \oplus n_i)`, i = 1..N, are independent draws from the law of the explanation under
@@ -58,7 +88,8 @@ def explain(
         randomness of its own takes ``rngs=`` too (`metfa.randomised`) or is wrapped by `metfa.seeded`.
     inputs : array, data frame, tuple or dict of arrays, or list of objects
         One batch, first axis the batch: NumPy, torch, JAX or CuPy arrays; a list for texts. A data frame of pandas or
-        polars stays one: explainer and `predict` get frames with the same names and types.
+        polars stays one: explainer and `predict` get frames with the same names and types. The index of pandas names
+        the rows, if it has a name or holds other things than integers.
     target : int or sequence, optional
         What is explained: one class index for all, or one entry for each row. None: the class predicted on the clean
         input, the same for all samples.

@@ -57,13 +57,13 @@ class StoreSink:
 
     def __init__(self, path: str | Path, request: Request) -> None:
         check_inputs(request.rows.host)
-        self.folder, self.root, self._seed_given = as_path(path, "store"), request.root, request.seed_given
+        self.folder: Path = as_path(path, "store")
+        self.root: int = request.root
         self._rule = describe(request.n_samples) if isinstance(request.n_samples, Until) else None
         self._asked = {**request.settings, "until": self._rule, "input_ids": list(request.ids)}
-        self._n_jobs = request.most * len(request.ids)
+        self._n_jobs, self._seed_given, self._open = request.most * len(request.ids), request.seed_given, ExitStack()
         self.n_done, self.usual, self.laid_out = 0, USUAL, None
         self._found: AttributionSample | None = None  # the result, if it is there
-        self._open = ExitStack()
         if not self._is_finished(request):
             self._begin(request)
 

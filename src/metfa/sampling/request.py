@@ -8,6 +8,7 @@ from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 from metfa._arrays import is_array
+from metfa._base.percents import counted
 from metfa._base.provenance import describe
 from metfa._base.validation import MOST_CALLS, as_names, check_function, positive_int
 from metfa.calls.batches import rows_that_fit
@@ -210,7 +211,11 @@ def checked_names(given: Any, inputs: Any) -> Any:
 
 
 def fitting_names(
-    names: tuple[str, ...] | dict[Any, tuple[str, ...]] | None, feature_shape: tuple[int, ...], *, required: bool = True
+    names: tuple[str, ...] | dict[Any, tuple[str, ...]] | None,
+    feature_shape: tuple[int, ...],
+    *,
+    required: bool = True,
+    name: str = "feature_names",
 ) -> tuple[str, ...] | None:
     """The names, if there is one for each feature along one axis; else a ValueError if they were given, or None."""
     if isinstance(names, dict):
@@ -225,7 +230,7 @@ def fitting_names(
         return None
     if len(feature_shape) != 1:
         raise ValueError(
-            f"`feature_names` has {len(names)} names, but an attribution has features of shape {feature_shape}: "
+            f"`{name}` has {counted(len(names), 'name')}, but an attribution has features of shape {feature_shape}: "
             "only features along one axis have names"
         )
-    raise ValueError(f"`feature_names` has {len(names)} names, but an attribution has {feature_shape[0]} features")
+    raise ValueError(f"`{name}` has {counted(len(names), 'name')}, but an attribution has {feature_shape[0]} features")

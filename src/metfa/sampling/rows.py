@@ -12,6 +12,7 @@ import numpy as np
 from metfa._arrays import as_array, first_not_finite, from_host, is_array, namespace, to_host
 from metfa._base.validation import check_function, is_text, shown
 from metfa._frames.columns import Columns, is_frame, is_series
+from metfa._frames.row_names import row_names
 from metfa.noise.many import many_of
 from metfa.sampling.entries import count_rows, taken
 from metfa.sampling.fitting import check_like_text, host_like, like_row, require_finite, same_kind
@@ -31,10 +32,16 @@ class Rows:
     ----------
     columns : Columns or None
         What the codes of a frame stand for.
+    names : tuple of str or None
+        Names of a frame's rows.
     """
+
+    kind: str
+    keys: tuple[Any, ...]
 
     on_host = True
     columns: Columns | None = None
+    names: tuple[str, ...] | None = None
 
     def __init__(self, inputs: Any) -> None:
         if isinstance(inputs, list):
@@ -47,6 +54,7 @@ class Rows:
         elif is_frame(inputs):
             self.kind, self.keys = "frame", (0,)
             self.columns, codes = Columns.of(inputs)
+            self.names = row_names(inputs)
             self._contents = self.columns.contents(inputs, codes)
             codes.flags.writeable = False
             self._like = self._parts = (codes,)
@@ -98,7 +106,7 @@ class Rows:
         They are an array if the noise makes many rows at once, else a list. `wheres`, as texts, name input and sample
         in errors.
         """
-        if noise is None:
+        if noise is None or not len(indices):
             return [self[index] for index in indices]
         many = many_of(noise) if self.kind in ("array", "frame") else None
         if many is None:
@@ -149,7 +157,14 @@ class Rows:
             return
         keys = _keys(noise)
         if self.kind not in ("tuple", "dict") or keys is None:
-            raise TypeError(f"`noise` must be a function f(x, rng) -> x, such as {self.some_noise}, got {shown(noise)}")
+            several = (
+                ", but `inputs` is a list, a batch of objects: for several inputs write `tuple(inputs)`"
+                if self.kind == "list" and keys is not None
+                else ""
+            )
+            raise TypeError(
+                f"`noise` must be a function f(x, rng) -> x, such as {self.some_noise}, got {shown(noise)}{several}"
+            )
         if keys != set(self.keys):
             raise ValueError(
                 f"`noise` must have one entry (a noise, or None to keep that part as it is) for each of "
@@ -160,7 +175,9 @@ class Rows:
                 raise TypeError(f"`noise[{key!r}]` must be a function f(x, rng) -> x or None, got {noise[key]!r}")
 
     def ids(self) -> tuple[str, ...]:
-        """Ids from the rows' content, wherever the rows are in the batch; repeated content is numbered."""
+        """Names of a frame's rows, else ids of their content, wherever the rows are; repeated ones are numbered."""
+        if self.names is not None:
+            return numbered_ids(self.names)
         contents = [self[index] for index in range(len(self))] if self.columns is None else self._contents
         return numbered_ids(map(content_digest, contents))
 

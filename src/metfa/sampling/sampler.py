@@ -67,6 +67,15 @@ class Sampler:
         How the maps of several inputs lie in one row; None where there is one map.
     """
 
+    request: Request
+    sink: Sink
+    targets: tuple[Any, ...]
+    scores: Any
+    vanilla: Any
+    unmoved: list[int]
+    made: int
+    taken: int
+
     def __init__(self, request: Request, sink: Sink, target: Any = None) -> None:
         self._started, clock = datetime.now(timezone.utc), time.perf_counter()
         self.request, self.sink, self.kept_layout = request, sink, sink.laid_out

@@ -60,7 +60,8 @@ class Sink(Protocol):
 class MemorySink:
     """Samples in memory."""
 
-    n_done, usual = 0, USUAL
+    n_done: int = 0
+    usual: str = USUAL
     laid_out: str | None = None
 
     def __init__(self, root: int) -> None:

@@ -108,13 +108,16 @@ def _content(part: Any) -> Iterator[bytes]:
         )
 
 
-def numbered_ids(digests: Iterable[str]) -> tuple[str, ...]:
-    """Ids from content digests: a repeated digest gets a number, so equal inputs have different ids."""
+def numbered_ids(names: Iterable[str]) -> tuple[str, ...]:
+    """Ids from content digests, or names: a repeated one gets a number, so equal inputs have different ids."""
     seen: Counter[str] = Counter()
-    ids: list[str] = []
-    for digest in digests:
-        ids.append(f"{digest}#{seen[digest]}" if seen[digest] else digest)
-        seen[digest] += 1
+    ids: dict[str, None] = {}
+    for name in names:
+        found = name
+        while found in ids:
+            seen[name] += 1
+            found = f"{name}#{seen[name]}"
+        ids[found] = None
     return tuple(ids)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from metfa._base.percents import counted
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.sampling.loop import Job, Loop
 
@@ -38,7 +39,7 @@ def of_one_map(rows: Iterable[int], values: np.ndarray) -> list[int]:
 
 def warn_of_unmoved(rows: Sequence[int], same: Sequence[int], shape: tuple[int, ...]) -> None:
     r"""Warn of the rows that no copy moves, of which `same` have one map; `shape` (n, batch, \*features)."""
-    found = f"of {shape[1]} inputs ({shape[0]} copies each)"
+    found = f"of {counted(shape[1], 'input')} ({'1 copy' if shape[0] == 1 else f'{shape[0]:,} copies'} each)"
     advice = (
         "take a noise that changes it (for texts, the `coverage` of `metfa.text.SenseSynonyms` and of "
         "`metfa.text.Synonyms` says what has synonyms), or write `noise=None` to sample the explainer's own randomness"

@@ -22,7 +22,7 @@ LARGEST = 1 << 23  # most bytes of an unpacked table; the one here has 2.7 milli
 class Sense(NamedTuple):
     """A sense of a word: how often it was met in tagged texts, and the other members of its synset."""
 
-    met: int
+    uses: int
     synonyms: tuple[str, ...]
 
 

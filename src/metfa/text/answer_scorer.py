@@ -14,13 +14,13 @@ from metfa._base.validation import as_names, check_flag, one_of, positive_int, s
 from metfa.calls.called import Called
 from metfa.calls.guard import model_in_evaluation
 from metfa.text._continuations import Continuations, Prompt
+from metfa.text._prompts import Prompts, check_language_model, most_tokens
 from metfa.text._spans import checked_spans, tokens_of_spans
 
 __all__ = ["AnswerScorer"]
 
 SCORES = ("logit", "logprob", "mean")
 NEARLY_ONE = 2.0**-53  # the least probability of all other answers that a sum in float64 can show
-UNLIMITED = 10**6  # tokenisers without a limit of their own report 1e30
 
 
 @dataclass(frozen=True)
@@ -92,30 +92,18 @@ class AnswerScorer:
     deterministic = True  # the same prompt gets the same score
 
     def __post_init__(self) -> None:
-        if not callable(self.tokenizer):
-            raise TypeError(f"`tokenizer` must be a tokeniser of transformers, got {shown(self.tokenizer)}")
-        network = self.network
-        config = getattr(network, "config", None)
-        if config is None or not callable(network):
-            raise TypeError(f"`model` must be a causal language model of transformers, got {shown(network)}")
+        check_language_model(self.network, self.tokenizer)
         if isinstance(self.model, Called) and self.model.batch_size is not None:
             raise ValueError(
                 "`model` is a Called with `batch_size`, and only its `fast` is used here: write `AnswerScorer(..., "
                 f"batch_size={self.model.batch_size})`"
             )
-        if getattr(config, "is_encoder_decoder", False):
-            raise ValueError(
-                f"`model` must be a causal language model, got {type(network).__name__}, an encoder with a decoder: "
-                "write a function (list of lists of sources) -> scores in place of the scorer"
-            )
-        _check_template(self.template, self.question)
+        self._prompts  # noqa: B018 - bad templates fail here
         answers = (self.answers,) if isinstance(self.answers, str) else as_names(self.answers, "answers")
         object.__setattr__(self, "answers", answers)
         if not answers:
             raise ValueError("`answers` is empty: there is nothing to score")
         one_of(self.score, "score", SCORES)
-        if not isinstance(self.separator, str):
-            raise TypeError(f"`separator` must be a text, got {shown(self.separator)}")
         if self.contrast is not None and not isinstance(self.contrast, str):
             raise TypeError(f"`contrast` must be a text, another answer, got {shown(self.contrast)}")
         if self.contrast is not None and self.score == "mean":
@@ -127,7 +115,7 @@ class AnswerScorer:
         if self.spans is not None:
             spans = checked_spans(self.spans, "".join(answers))
             object.__setattr__(self, "spans", spans)
-        self._tokens  # noqa: B018 - answers without tokens fail here
+        self.tokens  # noqa: B018 - answers without tokens fail here
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -141,7 +129,7 @@ class AnswerScorer:
         """Smallest rise that matters; None where answers of different lengths have different ones."""
         if self.score != "mean":
             return math.log(2)
-        lengths = {end - start for _, pieces in self._tokens for start, end in pieces}
+        lengths = {end - start for _, pieces in self.tokens for start, end in pieces}
         return math.log(2) / lengths.pop() if len(lengths) == 1 else None
 
     @property
@@ -175,15 +163,15 @@ class AnswerScorer:
 
         ``move(row, ids, vectors)`` changes the vectors of the tokens of a prompt, for noise on them.
         """
-        limit = self._limit
+        limit = most_tokens(self.network, self.tokenizer)
         for row, prompt in enumerate(prompts):
-            for answer, (ids, _) in enumerate(self._tokens):
+            for answer, (ids, _) in enumerate(self.tokens):
                 if len(prompt) + len(ids) > limit:
                     raise ValueError(
                         f"the prompt of row {row} has {len(prompt):,} tokens and answer {answer} has {len(ids):,}, and "
                         f"the model reads {limit:,}: leave sources out, or take shorter ones"
                     )
-        answers = [ids for ids, _ in self._tokens]
+        answers = [ids for ids, _ in self.tokens]
         asked = [Prompt(prompt, answers) for prompt in prompts]
         with self.model.asked() if isinstance(self.model, Called) else model_in_evaluation(self.network):
             if move is None:
@@ -195,7 +183,7 @@ class AnswerScorer:
 
     def _of_pieces(self, logs: list[np.ndarray]) -> np.ndarray:
         """Scores of the answers, or of the spans, by the log-probabilities of their tokens."""
-        pieces = [of[start:stop] for of, (_, ranges) in zip(logs, self._tokens, strict=True) for start, stop in ranges]
+        pieces = [of[start:stop] for of, (_, ranges) in zip(logs, self.tokens, strict=True) for start, stop in ranges]
         return self._scores(np.array([piece.sum() for piece in pieces]), np.array(list(map(len, pieces))))
 
     @property
@@ -215,7 +203,7 @@ class AnswerScorer:
         return sums - np.log(np.maximum(-np.expm1(sums), NEARLY_ONE))
 
     @property
-    def _tokens(self) -> list[tuple[list[int], list[tuple[int, int]]]]:
+    def tokens(self) -> list[tuple[list[int], list[tuple[int, int]]]]:
         """Tokens of each answer, and of the contrast, with the ranges of those that are summed."""
         known = self.__dict__.get("_known_tokens")
         if known is None:
@@ -242,48 +230,12 @@ class AnswerScorer:
 
     def prompt(self, kept: Sequence[str]) -> list[int]:
         """Tokens of the prompt with these sources."""
-        if callable(self.template):
-            text = self.template(list(kept))
-            if not isinstance(text, str):
-                raise TypeError(f"`template` must return the prompt as a text, got {shown(text)}")
-        else:
-            before, after = (part.replace("{question}", self.question) for part in self.template.split("{sources}"))
-            text = before + self.separator.join(kept) + after
-        first = getattr(self.tokenizer, "bos_token", None)
-        begun = bool(first) and text.startswith(first)  # as chat templates do
-        ids = list(self.tokenizer(text, add_special_tokens=not begun)["input_ids"])
-        if (
-            len(ids) > 1
-            and ids[-1] == getattr(self.tokenizer, "eos_token_id", None)
-            and not text.endswith(str(self.tokenizer.eos_token))
-        ):
-            ids = ids[:-1]  # an end behind the prompt would end it before the answer
-        if not ids:
-            raise ValueError(
-                f"the prompt {text!r:.60} has no tokens, so that the answer has nothing before it: write a question, "
-                "or give the tokeniser a token for the beginning"
-            )
-        return ids
+        return self._prompts.tokens(self.tokenizer, kept)
+
+    def prompt_with_places(self, kept: Sequence[str]) -> tuple[list[int], list[list[int]]]:
+        """Tokens of the prompt with these sources, and the places of those that belong to each of them."""
+        return self._prompts.with_places(self.tokenizer, kept)
 
     @property
-    def _limit(self) -> int:
-        """Tokens that the model reads."""
-        of_model = getattr(self.network.config, "max_position_embeddings", None) or UNLIMITED
-        of_tokenizer = getattr(self.tokenizer, "model_max_length", None) or UNLIMITED
-        return int(min(of_model, of_tokenizer, UNLIMITED))
-
-
-def _check_template(template: Any, question: Any) -> None:
-    if not isinstance(question, str):
-        raise TypeError(f"`question` must be a text, got {shown(question)}")
-    if callable(template):
-        return
-    if not isinstance(template, str):
-        raise TypeError(
-            f"`template` must be a text with {{sources}} in it, or a function of the kept sources, "
-            f"got {shown(template)}"
-        )
-    if template.count("{sources}") != 1:
-        raise ValueError(f"`template` must hold {{sources}} once, got {template!r:.80}")
-    if question and "{question}" not in template:
-        raise ValueError(f"`question` is given, and `template` has no {{question}} for it: {template!r:.80}")
+    def _prompts(self) -> Prompts:
+        return Prompts(self.template, self.question, self.separator)

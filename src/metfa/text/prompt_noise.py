@@ -63,7 +63,7 @@ class PromptNoise:
     'adds more than 0.693 in some context and order'
     """
 
-    scorer: Any
+    scorer: Callable[..., Any]
     order: bool = field(default=False, kw_only=True)
     templates: Any = field(default=None, kw_only=True)
     embeddings: float = field(default=0.0, kw_only=True)
@@ -93,8 +93,7 @@ class PromptNoise:
                 f"`{name}` need a metfa.text.AnswerScorer, which makes prompts and knows their tokens, got "
                 f"{shown(self.scorer)}: for a function, only `order=True` is possible"
             )
-        network = getattr(self.scorer, "network", None)
-        if self.embeddings and not hasattr(network, "get_input_embeddings"):
+        if self.embeddings and not hasattr(getattr(self.scorer, "network", None), "get_input_embeddings"):
             raise ValueError(
                 "`embeddings`: the model of `scorer` has no `get_input_embeddings`, so no table of vectors"
             )
@@ -103,11 +102,11 @@ class PromptNoise:
     def __call__(self, rows: Sequence[Sequence[str]], *, rngs: Any = None) -> np.ndarray:
         """Scores of prompts with these sources, each under noise from its own generator; without any, clean scores."""
         if rngs is None:
-            return self.scorer([list(row) for row in rows])
+            return self.scorer(list(map(list, rows)))
         generators = row_generators(list(rows), rngs, None)
         keys = [rng.random(len(row)) for row, rng in zip(rows, generators, strict=True)]
         ordered = [
-            [row[int(place)] for place in (np.argsort(key) if self.order else range(len(row)))]
+            [str(row[place]) for place in np.argsort(key)] if self.order else list(row)
             for row, key in zip(rows, keys, strict=True)
         ]
         if not isinstance(self.scorer, AnswerScorer) or not (self.templates or self.embeddings):
@@ -174,8 +173,8 @@ class PromptNoise:
         """Function that adds noise to the vectors of a prompt."""
         import torch
 
-        special = set(self.scorer.tokenizer.all_special_ids)
-        weights = self.scorer.network.get_input_embeddings().weight.detach()
+        special = set(self.scorer.tokenizer.all_special_ids)  # pyright: ignore[reportFunctionMemberAccess]
+        weights = self.scorer.network.get_input_embeddings().weight.detach()  # pyright: ignore[reportFunctionMemberAccess]
         ordinary = [row for row in range(len(weights)) if row not in special]
         table = weights[ordinary].double()
         std = self.embeddings * float((table - table.mean(0)).square().mean().sqrt())

@@ -171,7 +171,7 @@ def _prevailing(form: str, parts: tuple[str, ...], share: float, folder: str | N
     for reading in readings(form, wordnet):
         for sense in wordnet.of(reading.word, reading.part) if reading.part in parts else ():
             key = reading, frozenset((reading.word, *sense.synonyms))
-            counts[key] = counts.get(key, 0) + sense.met
+            counts[key] = counts.get(key, 0) + sense.uses
     total = sum(counts.values())
     if not total:
         return list(counts) if len(counts) == 1 else []
@@ -180,4 +180,4 @@ def _prevailing(form: str, parts: tuple[str, ...], share: float, folder: str | N
 
 def _met(word: str, part: str, members: frozenset[str], wordnet: Any) -> bool:
     """Whether a word was met in this sense in a tagged text."""
-    return any(sense.met and {word, *sense.synonyms} == members for sense in wordnet.of(word, part))
+    return any(sense.uses and {word, *sense.synonyms} == members for sense in wordnet.of(word, part))

@@ -41,7 +41,8 @@ class WordForWord:
 
     def afresh(self) -> WordForWord:
         """The same; a noise that counts its copies begins anew."""
-        return WordForWord(self.noise.afresh()) if hasattr(self.noise, "afresh") else self
+        afresh = getattr(self.noise, "afresh", None)
+        return self if afresh is None else WordForWord(afresh())
 
     def __repr__(self) -> str:
         return describe(self.noise)
