@@ -17,6 +17,7 @@ if __name__ == "__main__":
     noises = {name: NOISES[name] for name in ("normal", "uniform")}
     result = run(
         options,
+        "alpha",
         explainers=chosen(options, ("Gradient",)),
         sampling=noises,
         outer=noises,

@@ -11,8 +11,8 @@ EfficientNet-Lite0, or a small network of ReLUs that this script trains on digit
 For CAM and MASK the attack is ADV²: the prediction becomes another class, and m1 is the map of the clean image for its
 class. For LRP the prediction stays, and m1 is the map of the next image (Dombrowski et al. 2019). Both attackers have
 the same budget and the same number of steps. The aware attacker also takes the loss through the defence, with new noise
-at each step. ``--restarts`` and ``--draws`` make attackers stronger. ``--budgets`` gives CAM's attackers several
-budgets, to see where the defence breaks.
+at each step. ``--restarts`` and ``--draws`` make attackers stronger, ``--budget`` weaker, to see where the defence
+breaks. Images are attacked one by one, and their figures are kept.
 """
 
 import argparse
@@ -20,18 +20,23 @@ import csv
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from time import monotonic, process_time
 
 import numpy as np
 import torch
+from scipy.stats import beta
 from torch import nn
 
 import metfa
 from metfa import attacks, explainers
 from metfa._base.pictures import open_image
+from metfa.attacks.detection import SIGNS
+from metfa.sampling.streams import content_digest
+from paper.kept import Kept
+from paper.setting import described, weights, with_results
 
 PAPER = {"cam": (0.0934, 0.2785, 0.1705), "lrp": (0.0340, 0.0657, 0.0635), "mask": (0.1453, 0.1667, 0.1648)}
 NOISE = metfa.noise.Uniform(0.1, bounds=(0, 1))
-EPSILON = 8 / 255
 # The authors' blurs, jitter and grid are for 224 pixels. The digits have a seventh of that, and so have these settings.
 SMALL = {"grid": 8, "jitter": 0, "mask_blur": explainers.Blur(1.0), "baseline": explainers.Blur(2.0)}
 
@@ -76,8 +81,9 @@ def photographs(folder: Path, n: int) -> tuple[nn.Module, torch.Tensor]:
     return loaded.module, torch.stack([loaded.preprocess(open_image(folder / names[k]).convert("RGB")) for k in order])
 
 
-def arguments(options: argparse.Namespace, epsilon: float) -> dict:
+def arguments(options: argparse.Namespace) -> dict:
     """The settings of both attackers: sign steps that shrink from a quarter of the budget to nothing."""
+    epsilon = options.budget / 255
     return {
         "n_steps": options.steps,
         "epsilon": epsilon,
@@ -87,7 +93,7 @@ def arguments(options: argparse.Namespace, epsilon: float) -> dict:
         "check_every": options.check_every,
         "n_restarts": options.restarts,
         "n_draws": options.draws,
-        "batch_size": options.batch_size,
+        "batch_size": 1,
         "rng": 0,
     }
 
@@ -100,26 +106,19 @@ def made(name: str, model: nn.Module, network: str) -> Callable:
 
 
 def attacked(
-    name: str, model: nn.Module, images: torch.Tensor, knows: str, options: argparse.Namespace, epsilon: float
-):
-    """Results of one attacker."""
-    explainer = made(name, model, options.network)
+    name: str, model: nn.Module, pictures: torch.Tensor, place: int, knows: str, options: argparse.Namespace
+) -> attacks.AttackResult:
+    """Result of one attacker on the picture at this place."""
+    explainer, images = made(name, model, options.network), pictures[place : place + 1]
     defence = metfa.Smoothed(explainer, noise=NOISE, n_samples=10, batch_size=5, rng=0)
-    strength = f"{options.steps}-{options.restarts}-{options.draws}"
-    store = options.store / f"{options.network}-{name}-{knows}-{epsilon:.4f}-{strength}-{len(images)}"
-    if store.exists():
-        return attacks.load_attack(store)
-    settings = {**arguments(options, epsilon), "defence": defence, "knows": knows}
-    settings["run"] = metfa.Run(store=store, progress=True)
-    with torch.no_grad():
-        scores = model(images)
+    settings = {**arguments(options), "defence": defence, "knows": knows}
     if name == "lrp":
-        maps, _ = explainer(images)
+        maps, _ = explainer(pictures[place + 1 : place + 2])
         return attacks.manipulate(
             model,
             explainer,
             images,
-            target_map=maps.roll(-1, 0),
+            target_map=maps,
             settings="dombrowski",
             map_scale="given",
             map_weight=1000.0,
@@ -127,15 +126,57 @@ def attacked(
             softening=None,
             **settings,
         )
-    rng = np.random.default_rng(0)
-    others = (scores.argmax(1).numpy() + rng.integers(1, scores.shape[1], len(images))) % scores.shape[1]
+    with torch.no_grad():
+        scores = model(images)
+    step = np.random.default_rng([0, place]).integers(1, scores.shape[1])
     preset = "adv2-mask" if name == "mask" else "adv2-cam"
     first = min(50, options.steps)
     # The network of the digits cannot reach a margin of 10 logits; with 1 the attack can work on the map.
     more = {"map_weight": 10.0} if name == "cam" else {"margin": 1.0}
-    return attacks.targeted(
-        model, explainer, images, [int(k) for k in others], settings=preset, n_first_steps=first, **more, **settings
-    )
+    goal = int((scores.argmax(1)[0] + step) % scores.shape[1])
+    return attacks.targeted(model, explainer, images, [goal], settings=preset, n_first_steps=first, **more, **settings)
+
+
+def measured(name: str, model: nn.Module, pictures: torch.Tensor, options: argparse.Namespace) -> Kept:
+    """Figures of both attackers on each picture, kept one by one."""
+    strength = {"steps": options.steps, "restarts": options.restarts, "draws": options.draws, "levels": options.budget}
+    setting = {"model": weights(model), "explainer": name, "P": described(NOISE), "n_samples": 10,
+               "check_every": options.check_every, "seed": 0, **strength}  # fmt: skip
+    words = "-".join(f"{value:g}" for value in strength.values())
+    kept, started = Kept.opened(options.results / f"attack-{options.network}-{name}-{words}.csv", setting), monotonic()
+    for place in range(len(pictures) - 1):
+        unit = content_digest(pictures[place].numpy())[:16]
+        if unit in kept.lines or options.finished or monotonic() - started > 3600 * options.hours:
+            continue
+        clock = process_time()
+        results = {
+            knows: attacked(name, model, pictures, place, knows, options)
+            for knows in ("nothing", "defence", "seed")[: 3 if options.seed_too else 2]
+        }
+        kept.add(unit, figures(name, model, results, options), process_time() - clock)
+        print(f"{kept.path.name}: {len(kept.lines)} images", flush=True)
+    return kept
+
+
+def figures(name: str, model: nn.Module, results: dict, options: argparse.Namespace) -> dict[str, float]:
+    """Distances from the target map, what succeeded, and the signs by which an attack might be noticed."""
+    unaware = results["nothing"]
+    wanted = unaware.target_map
+    mixed = np.random.default_rng(0).permutation(wanted.ravel()).reshape(wanted.shape)
+    found = {
+        "clean": float(unaware.distances["clean"][0]),
+        "m1's pixels mixed": float(np.abs(wanted - mixed).mean()),
+    }
+    sampled = partial(metfa.explain, made(name, model, options.network), noise=NOISE, n_samples=10, rng=0, batch_size=5)
+    clean = sampled(torch.as_tensor(unaware.clean.inputs), target=unaware.clean.predictions.tolist())
+    for knows, result in results.items():
+        found |= {f"{knows}: {part}": float(far[0]) for part, far in result.distances.items() if part != "clean"}
+        found[f"{knows}: succeeded"] = float(result.success[0])
+        target = result.adversarial.predictions.tolist()
+        signs = attacks.detect(clean, sampled(torch.as_tensor(result.adversarial.inputs), target=target))
+        found |= {f"{knows}: {sign}, clean": float(value[0]) for sign, value in signs.clean.items()}
+        found |= {f"{knows}: {sign}, attacked": float(value[0]) for sign, value in signs.attacked.items()}
+    return found
 
 
 def mean_and_error(values: np.ndarray) -> str:
@@ -143,44 +184,31 @@ def mean_and_error(values: np.ndarray) -> str:
     return f"{values.mean():.4f} ± {error:.4f}"
 
 
-def random_maps(result) -> tuple[np.ndarray, np.ndarray]:
-    """Distances without an attack: the pixels of the target map in random places, and the map of another image."""
-    rng = np.random.default_rng(0)
-    wanted = result.target_map
-    mixed = np.stack([rng.permutation(one.ravel()).reshape(one.shape) for one in wanted])
-    far = [
-        np.abs(wanted - other).reshape(len(wanted), -1).mean(1) for other in (mixed, np.roll(result.clean.maps, -2, 0))
-    ]
-    return far[0], far[1]
+def line(name: str, kept: Kept) -> str:
+    columns = {what: np.array(kept.column(what), float) for what in next(iter(kept.lines.values()))}
+    won = [f"{int(columns[f'{knows}: succeeded'].sum())}" for knows in ("nothing", "defence")]
+    shown = ("clean", "nothing: adversarial", "nothing: adversarial defended", "defence: adversarial defended",
+             "defence: adversarial", "m1's pixels mixed")  # fmt: skip
+    cells = [name, str(len(kept.lines)), " and ".join(won), *(mean_and_error(columns[what]) for what in shown)]
+    return f"| {' | '.join([*cells, ', '.join(f'{value:.4f}' for value in PAPER[name])])} |"
 
 
-def line(name: str, unaware, aware) -> str:
-    found, known = unaware.distances, aware.distances
-    mixed, other = random_maps(unaware)
-    cells = [
-        name,
-        str(len(unaware)),
-        f"{int(unaware.success.sum())} and {int(aware.success.sum())}",
-        mean_and_error(found["clean"]),
-        mean_and_error(found["adversarial"]),
-        mean_and_error(found["adversarial defended"]),
-        mean_and_error(known["adversarial defended"]),
-        mean_and_error(known["adversarial"]),
-        mean_and_error(mixed),
-        mean_and_error(other),
-        ", ".join(f"{value:.4f}" for value in PAPER[name]),
-    ]
-    return f"| {' | '.join(cells)} |"
+def detected(kept: Kept, knows: str) -> dict[str, tuple[float, float, float]]:
+    """Area under the ROC curve of each sign, with its limits."""
+    columns = {what: np.array(kept.column(what), float) for what in next(iter(kept.lines.values()))}
+    found = {}
+    for sign in SIGNS:
+        clean, attacked = (columns[f"{knows}: {sign}, {kind}"] for kind in ("clean", "attacked"))
+        area, _ = attacks.Detection({sign: clean}, {sign: attacked}).auc(sign)
+        found[sign] = (area, *limits(area, len(clean)))
+    return found
 
 
-def detected(name: str, explainer: Callable, results: list) -> None:
-    """Do samples of attacked images look different from samples of clean images?"""
-    sampled = partial(metfa.explain, explainer, noise=NOISE, n_samples=10, rng=0, batch_size=5)
-    clean = sampled(torch.as_tensor(results[0].clean.inputs), target=results[0].clean.predictions.tolist())
-    for result in results:
-        target = result.adversarial.predictions.tolist()
-        found = attacks.detect(clean, sampled(torch.as_tensor(result.adversarial.inputs), target=target))
-        print(f"{name}, the attacker knows {result.knows}:\n{found}")
+def limits(share: float, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Clopper and Pearson's limits of a share of n; of an area under a curve as if it came from n pairs of images."""
+    low = beta.ppf((1 - level) / 2, share * n, n - share * n + 1) if share > 0 else 0.0
+    high = beta.ppf((1 + level) / 2, share * n + 1, n - share * n) if share < 1 else 1.0
+    return float(low), float(high)
 
 
 if __name__ == "__main__":
@@ -193,32 +221,26 @@ if __name__ == "__main__":
     parser.add_argument("--restarts", type=int, default=1)
     parser.add_argument("--draws", type=int, default=1, help="smoothed maps in a step of the aware attacker")
     parser.add_argument("--check-every", type=int, default=10, help="steps between two looks, which are slow for MASK")
-    parser.add_argument("--budgets", nargs="*", type=float, default=[], help="levels of 255, for CAM")
-    parser.add_argument("--batch-size", type=int, default=1)
-    parser.add_argument("--store", type=Path, default=Path("paper-store"))
+    parser.add_argument("--budget", type=float, default=8, help="most that a pixel may change, in levels of 255")
+    parser.add_argument("--seed-too", action="store_true", help="also an attacker who knows the defence's noise")
+    with_results(parser)
     options = parser.parse_args()
     torch.set_num_threads(1)
     metfa.allocator.keep_freed_memory()
-    options.store.mkdir(parents=True, exist_ok=True)
     if options.network == "digits":
         model, pictures = digits_network()
+        pictures = pictures[: options.images + 1]
     else:
         model, pictures = photographs(options.data, options.images)
-    images = pictures[: options.images]
     heads = ["explainer", "images", "succeeded: unaware, aware", "clean", "m2", "m3", "m4", "m2 of the aware"]
-    heads += ["m1's pixels mixed", "another image's map", "paper: m2, m3, m4"]
-    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}", flush=True)
-    pairs = {}
-    for name in options.explainers:
-        pairs[name] = [attacked(name, model, images, knows, options, EPSILON) for knows in ("nothing", "defence")]
-        print(line(name, *pairs[name]), flush=True)
-    for level in options.budgets:
-        for knows in ("nothing", "defence", "seed"):
-            result = attacked("cam", model, images, knows, options, level / 255)
-            far = {key: mean_and_error(value) for key, value in result.distances.items() if "adversarial" in key}
-            print(
-                f"cam, budget {level:g} of 255, knows {knows}: {int(result.success.sum())} succeeded, {far}", flush=True
-            )
-    for name, pair in pairs.items():
-        if name != "mask":
-            detected(name, made(name, model, options.network), pair)
+    heads += ["m1's pixels mixed", "paper: m2, m3, m4"]
+    tables = {name: measured(name, model, pictures, options) for name in options.explainers}
+    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
+    for name, kept in tables.items():
+        if kept.lines:
+            print(line(name, kept))
+    for name, kept in tables.items():
+        for knows in ("nothing", "defence") if kept.lines else ():
+            signs = [f"{sign} {area:.3f} ({low:.2f} to {high:.2f})" for sign, (area, low, high) in
+                     detected(kept, knows).items()]  # fmt: skip
+            print(f"{name}, the attacker knows {knows}, AUC (95 % limits): {', '.join(signs)}")

@@ -11,6 +11,7 @@ scene.
 """
 
 import argparse
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -25,13 +26,13 @@ from metfa.segmentation import (
     ContextExplanation,
     GridSaliency,
     context_faithfulness,
-    context_table,
     explain_context,
-    load_context,
     predicted_region,
 )
 from paper import espnet
+from paper.kept import Kept
 from paper.road_scenes import CLASSES, read_scenes
+from paper.setting import described, weights, with_results
 
 LEAST = 600  # least number of pixels of an object, as in the paper
 PAPER = "the paper's, m ratio and area ratio: tree .9983 and .0198, rider .9904 and .3955, car .9915 and .0800"
@@ -56,21 +57,25 @@ def objects(folder: Path, network: torch.nn.Module, name: str) -> Iterator[tuple
             yield scenes[place].name, pixels, region
 
 
-def explained(options: argparse.Namespace, network: torch.nn.Module, name: str) -> list[ContextExplanation]:
-    """Explanations of the objects of a class; those that are in the store are read from there."""
+def measured(options: argparse.Namespace, network: torch.nn.Module, name: str) -> Kept:
+    """Figures of the objects of a class, kept one by one."""
     settings = {"grid": tuple(options.grid), "n_iterations": options.iterations, "l1_weight": options.l1_weight}
     settings["learning_rate"] = options.learning_rate
     if options.baseline == "black":
         settings["baseline"] = 0.0
-    address = "-".join(map(str, (options.radius, options.samples, options.baseline, *settings.values())))
-    found = []
+    setting = {"model": weights(network), "class": name, "explainer": described(partial(GridSaliency, **settings)),
+               "P and O_n": described(uniform(options.radius)), "n_samples": options.samples, "n_outer": 10,
+               "least pixels": LEAST, "alpha": 0.05, "seed": 0}  # fmt: skip
+    address = "-".join(map(str, (options.radius, options.baseline, "x".join(map(str, options.grid)))))
+    kept = Kept.opened(options.results / f"context-{name}-{address}.csv", setting)
+    started, seen = time.monotonic(), 0
     for scene, pixels, region in objects(options.data, network, name):
-        if len(found) == options.objects:
+        seen += 1
+        if seen > options.objects or time.monotonic() - started > 3600 * options.hours:
             break
-        folder = options.store / f"{scene}-{name}-{address}"
-        if folder.exists():
-            found.append(load_context(folder))
+        if scene in kept.lines or options.finished:
             continue
+        clock = time.process_time()
         explanation = explain_context(
             metfa.Called(network, memory_format=torch.channels_last),
             pixels,
@@ -81,50 +86,61 @@ def explained(options: argparse.Namespace, network: torch.nn.Module, name: str) 
             n_samples=options.samples,
             rng=0,
         )
-        explanation.save(folder)
-        found.append(explanation)
-        print(f"{name}: {len(found)} of {options.objects}, {explanation.provenance['seconds']:.0f} s", flush=True)
+        kept.add(scene, figures(network, explanation, options.radius), time.process_time() - clock)
+        print(f"{kept.path.name}: {len(kept.lines)} objects", flush=True)
+    return kept
+
+
+def figures(network: torch.nn.Module, one: ContextExplanation, radius: float) -> dict[str, float]:
+    """Areas of context and m_f with it, at the natural break and at 0.5; and what stands beside them."""
+    judge = robust(context_faithfulness, noise=uniform(radius), rng=0)
+    image, rng = torch.from_numpy(np.array(one.sample.inputs)), np.random.default_rng(0)
+
+    def robust_score(context: np.ndarray) -> float:
+        return float(judge(network, image, context, one.target, region=one.region).score[0])
+
+    def clean_score(context: np.ndarray) -> float:
+        return float(context_faithfulness(network, image, context, one.target, region=one.region).score[0])
+
+    nothing, outside = np.zeros_like(one.region), ~one.region
+    found = {
+        "flips": float(one.flip_rate or 0),
+        "threshold": float(one.threshold(stats.jenks)),
+        "robust m_f, nothing": robust_score(nothing),
+        "robust m_f, all": robust_score(outside),
+        "m_f, nothing": clean_score(nothing),
+    }
+    for rule, threshold in (("break", stats.jenks), ("0.5", 0.5)):
+        for what, context in (("significant", one.significant(threshold)), ("vanilla", one.above(threshold))):
+            random = np.zeros_like(context)
+            random.flat[rng.choice(np.flatnonzero(outside), size=int(context.sum()), replace=False)] = True
+            found |= {
+                f"{rule}, {what}, area": float(context.sum() / outside.sum()),
+                f"{rule}, {what}, robust m_f": robust_score(context),
+                f"{rule}, {what}, robust m_f of as many at random": robust_score(random),
+                f"{rule}, {what}, m_f": clean_score(context),
+            }
     return found
 
 
-def shown(network: torch.nn.Module, name: str, found: list[ContextExplanation], radius: float) -> None:
-    """Figures for which the table has no room: other contexts of the object, and the effect of the noise on it."""
-    judge = robust(context_faithfulness, noise=uniform(radius), rng=0)
-    rng = np.random.default_rng(0)
-    figures: dict[str, list[float]] = {}
-    for one in found:
-        significant = one.significant(stats.jenks)
-        random = np.zeros_like(significant)
-        places = np.flatnonzero(~one.region)
-        random.flat[rng.choice(places, size=int(significant.sum()), replace=False)] = True
-        contexts = {
-            "none": np.zeros_like(significant),
-            "significant": significant,
-            "as many pixels at random": random,
-            "vanilla": one.above(),
-            "all": ~one.region,
-        }
-        image = torch.from_numpy(np.array(one.sample.inputs))
-        for what, context in contexts.items():
-            score = judge(network, image, context, one.target, region=one.region).score[0]
-            figures.setdefault(f"robust m_f, {what}", []).append(float(score))
-        figures.setdefault("m_f of the clean scene, none", []).append(clean(network, image, contexts["none"], one))
-        figures.setdefault("m_f of the clean scene, significant", []).append(clean(network, image, significant, one))
-        figures.setdefault("m_f of the clean scene, vanilla", []).append(
-            clean(network, image, contexts["vanilla"], one)
-        )
-        figures.setdefault("best class of the object changes under P", []).append(float(one.flip_rate or 0))
-        figures.setdefault("threshold", []).append(one.threshold(stats.jenks))
-        figures.setdefault("objects with significant context", []).append(float(significant.any()))
-    print(f"{name}:")
-    for what, values in figures.items():
-        error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
-        print(f"  {what}: {np.mean(values):.4f} ± {error:.4f}")
+def ratio(above: np.ndarray, below: np.ndarray) -> tuple[float, float]:
+    """Ratio of means and its standard error over objects, by the jackknife."""
+    n = len(above)
+    parts = np.array([np.delete(above, k).mean() / np.delete(below, k).mean() for k in range(n)]) if n > 1 else above
+    return above.mean() / below.mean(), np.sqrt((n - 1) / n * ((parts - parts.mean()) ** 2).sum()) if n > 1 else np.nan
 
 
-def clean(network: torch.nn.Module, image: torch.Tensor, context: np.ndarray, one: ContextExplanation) -> float:
-    """m_f without noise."""
-    return float(context_faithfulness(network, image, context, one.target, region=one.region).score[0])
+def shown(kept: Kept, name: str) -> None:
+    """All figures, and the paper's two ratios."""
+    print(f"{name}, {len(kept.lines)} objects:")
+    columns = {what: np.array(kept.column(what), float) for what in next(iter(kept.lines.values()), {})}
+    for what, values in columns.items():
+        error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
+        print(f"  {what}: {values.mean():.4f} ± {error:.4f}")
+    for rule in ("break", "0.5") if columns else ():
+        for what in ("robust m_f", "area"):
+            found, error = ratio(*(columns[f"{rule}, {kind}, {what}"] for kind in ("significant", "vanilla")))
+            print(f"  {rule}: ratio of {what} {found:.4f} ± {error:.4f}")
 
 
 if __name__ == "__main__":
@@ -141,18 +157,11 @@ if __name__ == "__main__":
     parser.add_argument("--l1-weight", type=float, default=0.3)
     parser.add_argument("--learning-rate", type=float, default=0.05)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--store", type=Path, default=Path("paper-store"), help="folder of explanations; a run resumes")
+    with_results(parser)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     metfa.allocator.keep_freed_memory()
     network = espnet.load(options.weights)
-    explanations = {name: explained(options, network, name) for name in options.classes}
-    everything = [one for found in explanations.values() for one in found]
-    for title, threshold in (("natural break", stats.jenks), ("threshold 0.5", 0.5)):
-        table = context_table(
-            network, everything, class_names=CLASSES, threshold=threshold, noise=uniform(options.radius)
-        )
-        print(f"{title}:\n{table}")
-    for name, found in explanations.items():
-        shown(network, name, found, options.radius)
+    for name in options.classes:
+        shown(measured(options, network, name), name)
     print(PAPER)

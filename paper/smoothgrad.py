@@ -16,6 +16,7 @@ if __name__ == "__main__":
     noises = {name: NOISES[name] for name in ("normal", "uniform")}
     result = run(
         options,
+        "smoothgrad",
         explainers=chosen(options, ("Gradient",)),
         sampling=noises,
         outer={"none": None, **noises},

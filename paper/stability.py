@@ -4,7 +4,7 @@ In the paper: RISE on DenseNet-169; Gradient, LIME, I-GOS and Score-CAM on ResNe
 pictures, N = 10, 10 draws of O_n.
 """
 
-from paper.setting import NOISES, chosen, parser, run
+from paper.setting import NOISES, chosen, methods, parser, run
 
 if __name__ == "__main__":
     made = parser(__doc__, images=100)
@@ -13,9 +13,8 @@ if __name__ == "__main__":
     noises = {name: NOISES[name] for name in options.noises}
     result = run(
         options,
-        explainers=chosen(
-            options, ("Gradient",) if options.quick else ("Gradient", "LIME", "RISE", "I-GOS", "Score-CAM")
-        ),
+        "stability" if set(noises) == set(NOISES) else f"stability-{'-'.join(noises)}",
+        explainers=chosen(options, ("Gradient",) if options.quick else tuple(methods(quick=False))),
         sampling=noises,
         outer=noises,
         metrics=["mstd"],

@@ -10,20 +10,41 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from paper.text_setting import AGGREGATES, mean_and_error, paired, parser, read, run
+from paper.text_setting import AGGREGATES, digest, mean_and_error, paired, parser, read, run
 from paper.word_curves import METRICS, named, points
 
 N = 10
+KEPT = (1, 2, 3, 5, 10)  # numbers of words that the tables keep, beside the mean over all ten
 STRENGTHS = (0.0, 0.3, 0.5, 0.7)
 LEVELS = ("explainer", "what", "p", "aggregate")
 COLOURS = {"vanilla": "#d55e00", "mean": "#555555", "smoothed": "#0072b2"}
 STYLES = {"vanilla": "s-", "mean": ":", "smoothed": "o-"}  # mean and smoothed nearly coincide
 
 
+def condensed(rows: list[dict]) -> list[dict]:
+    """Of each curve the mean, in place of m = 1 to 10, and some of its points; without a curve, its reason."""
+    curves: dict[tuple, dict[int, dict]] = {}
+    for row in rows:
+        what, p, m = named(row["metric"])
+        curves.setdefault((what, p, row["aggregate"]), {})[m] = row
+    found = []
+    for (what, p, _), curve in curves.items():
+        lost = [row for row in curve.values() if "score" not in row]
+        mean = lost[0] if lost else {**curve[1], "score": float(np.mean([row["score"] for row in curve.values()]))}
+        found.append({**mean, "metric": f"{what}, p = {p}"})
+        found += [{**curve[m], "metric": f"{what}, p = {p}, m = {m}"} for m in KEPT]
+    return found
+
+
 def curves(frame: pd.DataFrame) -> pd.DataFrame:
-    """One line for each text, map, metric and p; one column for each number of words."""
-    parts = pd.DataFrame([named(name) for name in frame.metric], columns=["what", "p", "m"], index=frame.index)
+    """One line for each text, map, metric and p; columns are numbers of words, and 0 for the mean over all."""
+    parts = pd.DataFrame([parted(name) for name in frame.metric], columns=["what", "p", "m"], index=frame.index)
     return frame.join(parts).pivot(index=[*LEVELS, "input"], columns="m", values="score").dropna()
+
+
+def parted(name: str) -> tuple[str, float, int]:
+    """Metric, p and m of a name, m = 0 where it has none."""
+    return named(name if ", m = " in name else f"{name}, m = 0")
 
 
 def shown(found: pd.DataFrame) -> None:
@@ -32,15 +53,12 @@ def shown(found: pd.DataFrame) -> None:
     for explainer, what, p in product(explainers, METRICS, STRENGTHS):
         rows = [found.xs((explainer, what, p, name), level=LEVELS) for name in AGGREGATES]
         common = sorted(set.intersection(*(set(maps.index) for maps in rows)))
-        maps = {name: values.loc[common].to_numpy() for name, values in zip(AGGREGATES, rows, strict=True)}
-        sign = -1 if what == "FDT" else 1
-        steps = sign * (maps["smoothed"] - maps["vanilla"]).mean(axis=0)
+        maps = {name: values.loc[common, 0].to_numpy() for name, values in zip(AGGREGATES, rows, strict=True)}
         print(
             f"{explainer}, {what}, p = {p}: "
-            + ", ".join(f"{name} {mean_and_error(values.mean(axis=1))}" for name, values in maps.items())
-            + f"; smoothed - vanilla {paired(maps['smoothed'].mean(axis=1), maps['vanilla'].mean(axis=1))}"
-            + f", - mean {paired(maps['smoothed'].mean(axis=1), maps['mean'].mean(axis=1))}"
-            + f"; better than vanilla at {(steps > 0).sum()} of {len(steps)} m (n = {len(common)})"
+            + ", ".join(f"{name} {mean_and_error(values)}" for name, values in maps.items())
+            + f"; smoothed - vanilla {paired(maps['smoothed'], maps['vanilla'])}"
+            + f", - mean {paired(maps['smoothed'], maps['mean'])} (n = {len(common)})"
         )
 
 
@@ -52,7 +70,7 @@ def drawn(found: pd.DataFrame, explainer: str, file: Path) -> None:
     for line, p in zip(axes, STRENGTHS, strict=True):
         for ax, what in zip(line, METRICS, strict=True):
             for name in AGGREGATES:
-                rows = found.xs((explainer, what, p, name), level=LEVELS)
+                rows = found.xs((explainer, what, p, name), level=LEVELS)[list(KEPT)]
                 mean, error = rows.mean(), rows.std(ddof=1) / np.sqrt(len(rows))
                 ax.plot(rows.columns, mean, STYLES[name], color=COLOURS[name], label=name, markersize=3)
                 ax.fill_between(rows.columns, mean - error, mean + error, color=COLOURS[name], alpha=0.12, linewidth=0)
@@ -71,8 +89,10 @@ if __name__ == "__main__":
     made.add_argument("--figures", type=Path, help="folder for the figures")
     options = made.parse_args()
     model, texts, others = read(options)
-    metrics = points(N, STRENGTHS, 5 if options.quick else 10, tuple(others))
-    result = run(options, model, texts, metrics=metrics)
+    draws = 5 if options.quick else 10
+    metrics = points(N, STRENGTHS, draws, tuple(others))
+    about = {"curves": list(METRICS), "words": N, "p": list(STRENGTHS), "draws": draws, "planted in": digest(others)}
+    result = run(options, "text-faithfulness", model, texts, described=about, condensed=condensed, metrics=metrics)
     found = curves(result.to_dataframe())
     shown(found)
     if options.figures is not None:

@@ -5,8 +5,11 @@ No script prints a text, because the posts of the toxicity data are offensive.
 
 import argparse
 import csv
+import hashlib
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +20,7 @@ from metfa.evaluation import Evaluation
 from metfa.text import LEMNA, Synonyms
 from metfa.text.models import TrainedBiLSTM
 from metfa.text.words import words_of
-from paper.setting import evaluated
+from paper.setting import evaluated, with_results
 
 P = Synonyms(0.5)  # P, and O_n in the tables on stability: P(0.5) as in the paper
 AGGREGATES = ("vanilla", "mean", "smoothed")
@@ -32,9 +35,9 @@ def parser(about: str, *, texts: int, quick: int) -> argparse.ArgumentParser:
     made.add_argument("--only", metavar="CLASS", help="only texts of this class, by the model and by their label")
     made.add_argument("--texts", type=int, help=f"how many of them, at random: {texts}, with --quick {quick}")
     made.add_argument("--copies", type=int, nargs="+", default=(500, 2000), help="perturbations of LEMNA")
+    made.add_argument("--components", type=int, default=1, help="of LEMNA's mixture, its K")
     made.add_argument("--quick", action="store_true", help="fewer texts and draws: minutes, not hours")
-    made.add_argument("--store", default="paper-store", help="folder or URL of the units; a run resumes")
-    made.add_argument("--out", type=Path, help="new folder for the tables")
+    with_results(made)
     made.set_defaults(of_them=(texts, quick))
     return made
 
@@ -71,18 +74,42 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def run(options: argparse.Namespace, model: TrainedBiLSTM, texts: list[str], **study) -> Evaluation:
-    """A study of LEMNA, evaluated."""
-    described = metfa.Study(
+def run(
+    options: argparse.Namespace,
+    name: str,
+    model: TrainedBiLSTM,
+    texts: list[str],
+    *,
+    described: Any = None,
+    condensed: Callable[[list[dict]], list[dict]] = list,
+    **study,
+) -> Evaluation:
+    """A study of LEMNA, evaluated; no table holds a text, a unit's name is a digest. Other arguments: `evaluated`."""
+    made = metfa.Study(
         model=model,
         inputs=texts,
-        explainers={f"LEMNA, {copies} copies": partial(LEMNA, n_perturbations=copies) for copies in options.copies},
+        explainers=dict(lemna(copies, options.components) for copies in options.copies),
         sampling={"synonyms, p = 0.5": P},
         aggregates=AGGREGATES,
         n_samples=10,
         **study,
     )
-    return evaluated(options, described)
+    return evaluated(options, name, made, metrics=described, condensed=condensed, named=lambda unit: unit.digest[:16])
+
+
+def lemna(copies: int, components: int) -> tuple[str, Any]:
+    """Name and explainer; a mixture has its number of components in both."""
+    if components == 1:
+        return f"LEMNA, {copies} copies", partial(LEMNA, n_perturbations=copies)
+    return (
+        f"LEMNA, {copies} copies, K = {components}",
+        partial(LEMNA, n_perturbations=copies, n_components=components),
+    )
+
+
+def digest(texts: list[str]) -> str:
+    """Of texts, in their order."""
+    return hashlib.blake2b("\0".join(texts).encode(), digest_size=8).hexdigest()
 
 
 def beside(figures: np.ndarray, vanilla: np.ndarray) -> str:

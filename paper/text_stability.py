@@ -15,6 +15,7 @@ if __name__ == "__main__":
     model, texts, _ = read(options)
     result = run(
         options,
+        "text-stability",
         model,
         texts,
         outer={"synonyms, p = 0.5": P},

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import metfa
+from metfa.evaluation.inputs import study_inputs
 from paper.setting import NOISES, chosen, parser
 
 if __name__ == "__main__":
@@ -17,9 +18,9 @@ if __name__ == "__main__":
     made.add_argument("--figures", type=Path, default=Path("paper-figures"), help="folder for the figure")
     options = made.parse_args()
     loaded = metfa.models.load(options.model)
-    paths = [options.data] if options.data.is_file() else sorted(options.data.glob("*.jpg"))
+    paths = study_inputs(options.data, None, options.images, shuffle=0).paths  # in the order of the other scripts
     options.figures.mkdir(parents=True, exist_ok=True)
-    for path in paths[: options.images]:
+    for path in paths:
         pixels = loaded.preprocess(Image.open(path))[None]
         for name, make in chosen(options, ("RISE",)).items():
             sample = metfa.explain(make(loaded.module), pixels, noise=NOISES["normal"], n_samples=10, rng=0)

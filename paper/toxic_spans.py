@@ -8,21 +8,19 @@ many, and with all words whose vanilla scores lie above their own natural break.
 
 import argparse
 import hashlib
-import json
-from collections.abc import Iterator
-from functools import partial
-from pathlib import Path
-from typing import Any
+import time
 
 import numpy as np
 import pandas as pd
 
 from metfa import stats, text
 from metfa.results.sample import AttributionSample
-from metfa.text import LEMNA, Synonyms
+from metfa.text import Synonyms
 from metfa.text.models import TrainedBiLSTM
 from metfa.text.words import words_of
-from paper.text_setting import mean_and_error, paired, parser, read, rows_of
+from paper.kept import Kept
+from paper.setting import described, weights
+from paper.text_setting import lemna, mean_and_error, paired, parser, read, rows_of
 
 AS_MANY = ("vanilla", "mean", "smoothed")
 WAYS = ("significant", *AS_MANY, "vanilla above its break")
@@ -72,44 +70,44 @@ def figures(sample: AttributionSample, marked: np.ndarray, replaceable: np.ndarr
     return found | {"other words than vanilla": int((taken["vanilla"] != significant).any())}
 
 
-def measured(options: argparse.Namespace, model: TrainedBiLSTM, texts: list[str], copies: int) -> Iterator[dict]:
-    """Figures of each post; they are kept in a file (without words), so that a run can resume."""
+def measured(options: argparse.Namespace, model: TrainedBiLSTM, texts: list[str], copies: int) -> pd.DataFrame:
+    """Figures of the posts; they are kept in a table (without words), and a run goes on from it."""
     spans = {row["text"]: row["toxic_spans"] for path in options.data for row in rows_of(path)}
     noise = Synonyms(options.p)
-    file = Path(options.store) / f"toxic-spans-{copies}-copies-p-{options.p}-n-{options.samples}.jsonl"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    done = {row["post"]: row for row in map(json.loads, file.read_text().splitlines())} if file.exists() else {}
     goal = model.class_names.index(options.only)
-    explainer: Any = partial(LEMNA, n_perturbations=copies)
-    for line in texts:
-        post = hashlib.blake2b(line.encode(), digest_size=16).hexdigest()
-        if post not in done:
-            sample = text.explain_text(
-                model, line, goal, method=explainer, noise=noise, n_samples=options.samples, rng=0
-            )
-            replaceable = np.array(noise.coverage(line))
-            row = {
-                "post": post,
-                "flips": float(np.max(sample.flip_rate)),
-                **figures(sample, marked_words(line, spans[line]), replaceable),
-            }
-            with file.open("a") as lines:
-                lines.write(json.dumps(row) + "\n")
-            done[post] = row
-        yield done[post]
+    _, explainer = lemna(copies, options.components)
+    setting = {"model": weights(model), "explainer": described(explainer), "P": described(noise),
+               "n_samples": options.samples, "alpha": 0.05, "threshold": described(stats.jenks), "seed": 0}  # fmt: skip
+    mixture = f"-k-{options.components}" * (options.components > 1)
+    name = f"toxic-spans-{copies}-copies-p-{options.p}-n-{options.samples}{mixture}.csv"
+    kept = Kept.opened(options.results / name, setting)
+    posts = {hashlib.blake2b(line.encode(), digest_size=8).hexdigest(): line for line in texts}
+    started = time.monotonic()
+    for post, line in posts.items():
+        if post in kept.lines or options.finished or time.monotonic() - started > 3600 * options.hours:
+            continue
+        clock = time.process_time()
+        sample = text.explain_text(model, line, goal, method=explainer, noise=noise, n_samples=options.samples, rng=0)
+        found = figures(sample, marked_words(line, spans[line]), np.array(noise.coverage(line)))
+        kept.add(post, {"flips": float(np.max(sample.flip_rate)), **found}, time.process_time() - clock)
+    print(f"{len(posts.keys() & kept.lines.keys())} of {len(posts)} posts done")
+    return pd.DataFrame([line for post, line in kept.lines.items() if post in posts])
 
 
 def shown(rows: pd.DataFrame) -> None:
     """Precision and recall of words, as means over posts with standard errors; differences are taken for each post."""
-    print(f"{len(rows)} posts; people marked {rows.marked.sum()} of {rows.words.sum()} words")
+    print(f"{len(rows)} posts; people marked {rows.marked.sum():.0f} of {rows.words.sum():.0f} words")
     print(f"no word marked in {(rows.marked == 0).sum()}, none significant in {(rows.significant == 0).sum()}")
     print(f"noise changes the class in {mean_and_error(rows.flips)} of the copies")
     rows = rows.loc[rows.marked > 0]
     for name in (WAYS[0], WAYS[-1]):
         print(f"{name}, recall in all posts: {mean_and_error(rows[f'{name} hits'] / rows.marked)}")
     rows = rows.loc[rows.significant > 0]
-    print(f"{len(rows)} posts with both: {rows.significant.sum()} of {rows.words.sum()} words significantly important")
-    print(f"MeTFA takes other words than vanilla in {rows['other words than vanilla'].sum()} of them")
+    print(
+        f"{len(rows)} posts with both: {rows.significant.sum():.0f} of {rows.words.sum():.0f} words significantly "
+        "important"
+    )
+    print(f"MeTFA takes other words than vanilla in {rows['other words than vanilla'].sum():.0f} of them")
     print(f"chance: precision {mean_and_error(rows.marked / rows.words)}", end=", ")
     print(f"recall {mean_and_error(rows.significant / rows.words)}")
     dull = rows[rows.unimportant > 0]
@@ -127,8 +125,8 @@ def shown(rows: pd.DataFrame) -> None:
         with_one, hits = rows["marked, replaceable"].sum(), rows[f"{name} hits, replaceable"].sum()
         without, others = rows.marked.sum() - with_one, rows[f"{name} hits"].sum() - hits
         print(
-            f"{name}: of {with_one} marked words with a synonym it takes {hits / with_one:.2f}, "
-            f"of {without} without one {others / without:.2f}"
+            f"{name}: of {with_one:.0f} marked words with a synonym it takes {hits / with_one:.2f}, "
+            f"of {without:.0f} without one {others / without:.2f}"
         )
     for name in WAYS[1:]:
         known = rows[rows[name] > 0]
@@ -148,9 +146,6 @@ if __name__ == "__main__":
     model, texts, everything = read(options)
     print(f"of {len(everything)} posts in all")
     for copies in options.copies:
-        rows = pd.DataFrame(measured(options, model, texts, copies))
+        rows = measured(options, model, texts, copies)
         print(f"\nLEMNA, {copies} copies")
         shown(rows)
-        if options.out is not None:
-            options.out.mkdir(parents=True, exist_ok=True)
-            rows.to_csv(options.out / f"toxic-spans-{copies}.csv", index=False)

@@ -20,14 +20,13 @@ import numpy as np
 import torch
 
 from benchmarks.truth.aggregate import SIX, aggregated, read, write
-from benchmarks.truth.images import STRENGTHS
 from benchmarks.truth.rules import FIXED, SIGN, UNTESTED
-from benchmarks.truth.tiers import STD_OF_IMAGES, STD_OF_TABLES, TIERS
+from benchmarks.truth.tiers import TIERS, USUAL
 from benchmarks.truth.units import VERSION, Unit, measured
 
 RESULTS = Path(__file__).parent / "results"
 CACHE = "cache"
-IMAGE_TASKS = [f"{family} {background}" for family in STRENGTHS for background in ("white", "correlated")]
+OF = {unit.task.name: unit.task.of for tier in TIERS.values() for unit in tier()} | {SIX: "images"}
 RADIUS_TASKS = ("MULT white", "XOR white")
 SHOWN = {  # of single tasks, by correction
     "none": ("break of all values", "break of medians", "2 x mean", f"> {FIXED:g}", SIGN),
@@ -73,8 +72,8 @@ def write_tables(results: list[dict[str, Any]], out: Path, tier: str, units: int
 
 def is_published(row: dict[str, Any]) -> bool:
     """Tables stay small: everything of the six tasks at the usual noise, less of single tasks and of other noises."""
-    of_images = row["task"] == SIX or row["task"] in IMAGE_TASKS
-    usual = (row["kind"], row["std"]) == ("Gaussian", STD_OF_IMAGES if of_images else STD_OF_TABLES)
+    of = OF[row["task"]]
+    usual = (row["kind"], row["std"]) == USUAL[of]
     if row["task"] == SIX and usual:
         return True
     if row["n"] != 50:
@@ -82,7 +81,7 @@ def is_published(row: dict[str, Any]) -> bool:
     if row["task"] in (SIX, *RADIUS_TASKS):
         return row["correction"] != "by"
     shown = SHOWN[row["correction"]]
-    return usual and row["rule"] in (shown if of_images else [rule for rule in shown if "its break" not in rule])
+    return usual and row["rule"] in (shown if of != "tables" else [rule for rule in shown if "its break" not in rule])
 
 
 def trainings(results: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:

@@ -13,11 +13,13 @@ from captum.attr import IntegratedGradients
 from lime.lime_tabular import LimeTabularExplainer
 
 import metfa
+from benchmarks.truth.conditional import Conditional
 from benchmarks.truth.tables import background, shapley_values
 from benchmarks.truth.task import Data
 from metfa.explainers import RISE, Gradient, SmoothGrad, from_lime, heatmap
+from metfa.text import LEMNA, LIME, Occlusion
 
-__all__ = ["OF_IMAGES", "OF_TABLES", "Shapley"]
+__all__ = ["OF", "OF_IMAGES", "OF_TABLES", "OF_TEXTS", "Shapley"]
 
 
 @dataclass(frozen=True)
@@ -70,5 +72,12 @@ OF_TABLES: dict[str, Callable[[torch.nn.Module, Data], Any]] = {  # signed, in t
     "Gradient": lambda model, data: SignedGradient(model),
     "IG": lambda model, data: partial(IntegratedGradients(model).attribute, n_steps=16),
     "exact SHAP": lambda model, data: Shapley(model, background(data)),
+    "conditional SHAP": lambda model, data: Conditional(model, np.cov(data.train.inputs, rowvar=False)),
     "LIME": lime_of,
 }
+OF_TEXTS: dict[str, Callable[[Any, Data], Any]] = {  # in [0, 1], for the second class
+    "Occlusion": lambda model, data: Occlusion(model),
+    "LIME": lambda model, data: LIME(model, n_perturbations=100),
+    "LEMNA": lambda model, data: LEMNA(model, n_perturbations=100),
+}
+OF = {"images": OF_IMAGES, "tables": OF_TABLES, "texts": OF_TEXTS}

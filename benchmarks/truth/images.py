@@ -17,7 +17,18 @@ from torch import nn
 from benchmarks.truth.task import Data, Fitted, Part, Task
 from benchmarks.truth.training import perceptron, trained
 
-__all__ = ["CONVOLUTIONAL", "IMAGES", "LINEAR", "RIGID", "blind", "nothing_learned"]
+__all__ = [
+    "CONVOLUTIONAL",
+    "IMAGES",
+    "LINEAR",
+    "RIGID",
+    "blind",
+    "fitted",
+    "multilayer",
+    "nothing_learned",
+    "redrawn",
+    "right",
+]
 
 SIDE, INPUTS = 8, 10_000
 SHAPES = np.array([[[1, 0], [1, 1], [1, 0]], [[1, 0], [1, 0], [1, 1]]], bool)  # a T that lies, and an L
@@ -90,7 +101,7 @@ class Margin(nn.Module):
         return torch.cat([-margin, margin], dim=1)
 
 
-def _multilayer() -> nn.Module:
+def multilayer() -> nn.Module:
     return perceptron(64, 32, 16, 8, 2)
 
 
@@ -164,7 +175,7 @@ def nothing_used(data: Data) -> Data:
 def _task(family: str, background: str, network: str, build, least: float, truth=redrawn, kind="estimated", **fit):
     return Task(
         f"{family} {background}", network, partial(planted, family, background), partial(fitted, build, **fit), least,
-        right, truth, kind, images=True,
+        right, truth, kind, "images",
     )  # fmt: skip
 
 
@@ -180,16 +191,16 @@ def _of(families: tuple[str, ...], network: str, build) -> list[Task]:
 def blind(family: str) -> Task:
     """A network that reads the pixels of the shapes and no others."""
     least = LEAST[f"{family} white"]
-    return _task(family, "white", "blind to the rest", _multilayer, least, readable, "exact", reads=all_shapes)
+    return _task(family, "white", "blind to the rest", multilayer, least, readable, "exact", reads=all_shapes)
 
 
 def nothing_learned() -> Task:
     """A network that was trained on labels in a random order."""
-    made = _task("LIN", "white", "labels shuffled", _multilayer, 0.0, shuffled=True)
+    made = _task("LIN", "white", "labels shuffled", multilayer, 0.0, shuffled=True)
     return Task(**{**vars(made), "make": lambda seed: nothing_used(planted("LIN", "white", seed)), "chosen": every})
 
 
-IMAGES = _of(("LIN", "MULT", "XOR"), "MLP", _multilayer)
-RIGID = _of(("RIGID",), "MLP", _multilayer)
+IMAGES = _of(("LIN", "MULT", "XOR"), "MLP", multilayer)
+RIGID = _of(("RIGID",), "MLP", multilayer)
 LINEAR = _of(("LIN",), "linear", _linear)
 CONVOLUTIONAL = _of(("LIN", "MULT", "RIGID", "XOR"), "CNN", _convolutional)

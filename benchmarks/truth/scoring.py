@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 import metfa
 from benchmarks.truth.rules import CORRECTIONS, FIXED, RULES, SIGN, UNTESTED
@@ -39,11 +40,11 @@ def flat(maps: np.ndarray) -> np.ndarray:
     return maps.reshape(len(maps), -1)
 
 
-def marks(sample: AttributionSample, task: np.ndarray, model: np.ndarray, *, images: bool) -> Iterator[dict[str, Any]]:
+def marks(sample: AttributionSample, task: np.ndarray, model: np.ndarray, *, scaled: bool) -> Iterator[dict[str, Any]]:
     """A row for each rule and correction; truths are bool (inputs, features)."""
-    sizes = sample if images else unsigned(sample)
+    sizes = sample if scaled else unsigned(sample)
     mean = flat(sizes.mean())
-    for rule, threshold in RULES.items() if images else [*RULES.items(), (f"> {FIXED:g}", FIXED)]:
+    for rule, threshold in RULES.items() if scaled else [*RULES.items(), (f"> {FIXED:g}", FIXED)]:
         found = _decided(sizes, threshold, None)
         for correction in CORRECTIONS:
             decision = found if correction is None else _corrected(sizes, found, correction)
@@ -58,7 +59,7 @@ def marks(sample: AttributionSample, task: np.ndarray, model: np.ndarray, *, ima
         one = flat(sizes.vanilla) if rule.startswith("vanilla") else mean
         above = np.array([values > _quiet(found, values) for values in one])
         yield {"rule": rule, "correction": "untested", **_row(above, task, model)}
-    if not images:
+    if not scaled:
         for name, one in (("vanilla", flat(sizes.vanilla)), ("mean", mean)):
             yield {"rule": f"{name} > {FIXED:g}", "correction": "untested", **_row(one > FIXED, task, model)}
         for correction in CORRECTIONS:
@@ -119,18 +120,17 @@ def top(values: np.ndarray, k: int) -> np.ndarray:
 
 def area(values: np.ndarray, truth: np.ndarray) -> float:
     """Area under the ROC curve; nan where everything or nothing is true."""
-    high, low = values[truth], values[~truth]
-    if not (high.size and low.size):
+    high, low = int(truth.sum()), int((~truth).sum())
+    if not (high and low):
         return np.nan
-    above, tied = high[:, None] > low, high[:, None] == low
-    return float((above + tied / 2).mean())
+    return float((rankdata(values)[truth].sum() / high - (high + 1) / 2) / low)
 
 
 def ranking(
-    sample: AttributionSample, task: np.ndarray, model: np.ndarray, *, images: bool
+    sample: AttributionSample, task: np.ndarray, model: np.ndarray, *, scaled: bool
 ) -> Iterator[dict[str, Any]]:
     """A row for each map: area under the ROC curve and precision at the number of true features."""
-    sizes = sample if images else unsigned(sample)
+    sizes = sample if scaled else unsigned(sample)
     maps = {
         "vanilla": sizes.vanilla,
         "mean": sizes.mean(),

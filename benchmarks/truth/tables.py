@@ -3,7 +3,8 @@
 Linear and nonlinear additive: Liu, Khandagale, White and Neiswanger, "Synthetic benchmarks for scientific research in
 explainable machine learning", NeurIPS 2021 (arXiv:2106.12543; abacusai/xai-bench): columns N(0, (1 - rho) I + rho 11'),
 standardised predictions. Suppressor: Haufe et al., "On the interpretation of weight vectors of linear models in
-multivariate neuroimaging", NeuroImage 87, 2014. The code is ours.
+multivariate neuroimaging", NeuroImage 87, 2014. Piecewise linear: Mamalakis, Barnes and Ebert-Uphoff, "Carefully choose
+the baseline", Environmental Data Science 1, 2022 (their slopes are of climate data; ours are drawn). The code is ours.
 """
 
 from __future__ import annotations
@@ -20,10 +21,24 @@ from torch import nn
 from benchmarks.truth.task import Data, Fitted, Part, Task
 from benchmarks.truth.training import perceptron, trained
 
-__all__ = ["FUNCTIONS", "LEAST_VALUE", "TABLES", "Planted", "background", "shapley_values", "tables"]
+__all__ = [
+    "FUNCTIONS", "LEAST_VALUE", "TABLES", "Planted", "background", "coalitions", "of_coalitions", "piecewise",
+    "shapley_values", "tables",
+]  # fmt: skip
 
 SIZES = {"train": 2000, "validation": 300, "test": 500}
+BREAKS = np.sort(np.random.default_rng(12).uniform(-1.5, 1.5, (4, 5)), axis=1)  # of four columns
+SLOPES = np.random.default_rng(13).normal(size=(4, 6))  # before, between and after them
 LEAST_VALUE = 0.05  # standard deviations of what is predicted: a smaller Shapley value is no use of a column
+
+
+def piecewise(rows: torch.Tensor) -> torch.Tensor:
+    """Part c_j of each of the first four columns, piecewise linear with c_j(0) = 0, (n, 4)."""
+    breaks, slopes = (torch.from_numpy(array).to(rows) for array in (BREAKS, SLOPES))
+    bends = (rows[:, :4, None] - breaks).relu() - (-breaks).relu()
+    return slopes[:, 0] * rows[:, :4] + (slopes.diff(dim=1) * bends).sum(dim=2)
+
+
 FUNCTIONS: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], int, tuple[int, ...]]] = {  # columns, those used
     "linear": (lambda x: 4 * x[:, 0] + 3 * x[:, 1] + 2 * x[:, 2] + x[:, 3], 5, (0, 1, 2, 3)),
     "additive": (
@@ -31,6 +46,7 @@ FUNCTIONS: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], int, tuple[in
         8,
         (0, 1, 2, 3),
     ),
+    "piecewise linear": (lambda x: piecewise(x).sum(dim=1), 8, (0, 1, 2, 3)),
     "suppressor": (lambda x: x[:, 0] - x[:, 1], 4, (0,)),  # column 1 tells nothing of the prediction by itself
 }
 
@@ -108,9 +124,8 @@ def shapley_values(model: Callable[[torch.Tensor], torch.Tensor], hidden: np.nda
     The worth of a coalition is the model's mean over the hidden rows, with the coalition's columns taken from the row.
     """
     d = rows.shape[1]
-    coalitions = (np.arange(2**d)[:, None] >> np.arange(d)) & 1
     weights = _weights(d)
-    kept = torch.from_numpy(coalitions.astype(bool))[:, None]
+    kept = torch.from_numpy(coalitions(d))[:, None]
     others = torch.from_numpy(hidden)
     values = np.empty((len(rows), d))
     for row, value in zip(torch.from_numpy(rows), values, strict=True):
@@ -119,6 +134,16 @@ def shapley_values(model: Callable[[torch.Tensor], torch.Tensor], hidden: np.nda
             worth = model(mixed.reshape(-1, d))[:, 0].view(2**d, -1).double().mean(dim=1)
         value[:] = weights @ worth.numpy()
     return values
+
+
+def coalitions(d: int) -> np.ndarray:
+    """All sets of d columns, bool (2^d, d), numbered by their bits."""
+    return ((np.arange(2**d)[:, None] >> np.arange(d)) & 1).astype(bool)
+
+
+def of_coalitions(worth: np.ndarray) -> np.ndarray:
+    """Shapley values (n, d) of the worths (n, 2^d) of `coalitions`."""
+    return worth @ _weights(worth.shape[1].bit_length() - 1).T
 
 
 @cache
@@ -145,7 +170,7 @@ def every(found: Fitted, data: Data) -> np.ndarray:  # noqa: ARG001
     return np.arange(len(data.test.labels))
 
 
-LEAST = {"linear": 0.95, "additive": 0.9, "suppressor": 0.95}
+LEAST = {"linear": 0.95, "additive": 0.9, "suppressor": 0.95, "piecewise linear": 0.9}
 
 
 def tables(*rhos: float, names: tuple[str, ...] = ("linear", "additive")) -> list[Task]:
@@ -156,9 +181,11 @@ def tables(*rhos: float, names: tuple[str, ...] = ("linear", "additive")) -> lis
             named = name if name == "suppressor" else f"{name} rho {rho:g}"
             for network, fit in (("planted", partial(as_planted, name, rho)), ("MLP", perceptron_fitted)):
                 found.append(
-                    Task(named, network, partial(made, name, rho), fit, LEAST[name], every, valued, "computed", False)
+                    Task(
+                        named, network, partial(made, name, rho), fit, LEAST[name], every, valued, "computed", "tables"
+                    )
                 )
     return found
 
 
-TABLES = [*tables(0.0, 0.75), *tables(0.0, names=("suppressor",))]
+TABLES = [*tables(0.0, 0.75), *tables(0.0, names=("suppressor", "piecewise linear"))]

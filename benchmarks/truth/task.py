@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -53,8 +53,9 @@ class Task:
         Fitted, data, inputs -> what the model uses, bool (n, features...): model truth M.
     kind : {"exact", "computed", "estimated"}
         What M is: known by construction, computed exactly from the model, or estimated by redrawing features.
-    images : bool
-        Whether inputs are images (n, 1, height, width); else rows of a table.
+    of : {"images", "tables", "texts"}
+        What inputs are: images (n, 1, height, width), rows (n, columns), or words (n, words). It decides the explainers
+        and the noise; scores of rows have signs, those of images and words are scaled to [0, 1].
     """
 
     name: str
@@ -65,7 +66,7 @@ class Task:
     chosen: Callable[[Fitted, Data], np.ndarray]
     model_truth: Callable[[Fitted, Data, np.ndarray], np.ndarray]
     kind: str
-    images: bool
+    of: Literal["images", "tables", "texts"]
 
     @property
     def label(self) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from benchmarks.truth import explainers, images, tables
+from benchmarks.truth import digits, explainers, images, tables, texts
 from benchmarks.truth.task import Task
 from benchmarks.truth.units import Unit
 
-__all__ = ["STD_OF_IMAGES", "STD_OF_TABLES", "TIERS"]
+__all__ = ["TIERS", "USUAL"]
 
-STD_OF_IMAGES, STD_OF_TABLES = 0.1, 0.2
+STD_OF_IMAGES, STD_OF_TABLES, SHARE_OF_WORDS = 0.1, 0.2, 0.3
+USUAL = {
+    "images": ("Gaussian", STD_OF_IMAGES), "tables": ("Gaussian", STD_OF_TABLES), "texts": ("synonyms", SHARE_OF_WORDS),
+}  # fmt: skip
 RADII = (0.02, 0.05, 0.1, 0.2, 0.4)
 FEW_RADII = (0.02, 0.1, 0.4)
 
@@ -18,7 +21,7 @@ SIX = images.IMAGES
 PLANTED = [images.blind("LIN"), images.blind("XOR"), images.nothing_learned()]
 ALL_TABLES = [
     *tables.tables(0.0, 0.75, 0.99),
-    *tables.tables(0.0, names=("suppressor",)),
+    *tables.tables(0.0, names=("suppressor", "piecewise linear")),
 ]
 
 
@@ -34,16 +37,17 @@ def _units(
     return [
         Unit(task, name, training, kind, std, inputs, sizes)
         for task in tasks
-        for kind, std in noises or (("Gaussian", STD_OF_IMAGES if task.images else STD_OF_TABLES),)
-        for name in names or (explainers.OF_IMAGES if task.images else explainers.OF_TABLES)
+        for kind, std in noises or (USUAL[task.of],)
+        for name in names or explainers.OF[task.of]
     ]
 
 
 def quick() -> list[Unit]:
     found = []
     for training in range(2):
-        found += _units([*SIX, *PLANTED], training, inputs=25, sizes=(20, 50))
+        found += _units([*SIX, *PLANTED, *digits.DIGITS], training, inputs=25, sizes=(20, 50))
         found += _units(tables.TABLES, training, inputs=15, sizes=(20, 50))
+        found += _units(texts.TEXTS, training, inputs=5, sizes=(20, 50))
     return found
 
 
@@ -64,8 +68,9 @@ def full() -> list[Unit]:
     sizes = (10, 20, 50, 100, 200)
     found = []
     for training in range(5):
-        found += _units([*SIX, *images.RIGID, *PLANTED], training, inputs=100, sizes=sizes)
+        found += _units([*SIX, *images.RIGID, *PLANTED, *digits.DIGITS], training, inputs=100, sizes=sizes)
         found += _units(ALL_TABLES, training, inputs=50, sizes=sizes)
+        found += _units(texts.TEXTS, training, inputs=20, sizes=sizes)
         found += _units([*images.LINEAR, *images.CONVOLUTIONAL], training, inputs=100, sizes=sizes)
     for training in range(5):
         rest = tuple(noise for noise in noises if noise != ("Gaussian", STD_OF_IMAGES))

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 import metfa
-from benchmarks.truth import explainers, scoring
+from benchmarks.truth import explainers, scoring, texts
 from benchmarks.truth.task import Data, Fitted, Task
 
 __all__ = ["VERSION", "Unit", "measured"]
@@ -25,6 +25,7 @@ BATCH = 256
 
 KINDS: dict[str, Callable[[float], Any]] = {
     "Gaussian": metfa.noise.Gaussian,
+    "synonyms": texts.Synonyms,
     "uniform": lambda std: metfa.noise.Uniform(round(std * 3**0.5, 6)),
 }
 
@@ -37,13 +38,13 @@ class Unit:
     ----------
     task : Task
     explainer : str
-        Name in `explainers.OF_IMAGES` or `explainers.OF_TABLES`.
+        Name in `explainers.OF`, under what the task is of.
     training : int
         Seed of data, training and noise.
     kind : str
         Law of the noise.
     std : float
-        Its standard deviation, in the units of the input.
+        Its standard deviation, in the units of the input; of "synonyms", the share of words that are replaced.
     inputs : int
         How many inputs of the test part are explained.
     sizes : tuple of int
@@ -131,17 +132,17 @@ def _sampled(unit: Unit) -> dict[str, Any]:
     if not result["learned"]:
         return result
     inputs, task, model = _truths(unit.task, unit.training, unit.inputs)
-    images = unit.task.images
-    explainer = (explainers.OF_IMAGES if images else explainers.OF_TABLES)[unit.explainer](found.model, data)
+    explainer = explainers.OF[unit.task.of][unit.explainer](found.model, data)
+    words, scaled = unit.task.of == "texts", unit.task.of != "tables"
     sample = metfa.explain(
-        explainer, torch.from_numpy(inputs), noise=KINDS[unit.kind](unit.std), n_samples=max(unit.sizes),
-        rng=unit.training, batch_size=BATCH,
+        explainer, inputs.tolist() if words else torch.from_numpy(inputs), 1 if words else None,
+        noise=KINDS[unit.kind](unit.std), n_samples=max(unit.sizes), rng=unit.training, batch_size=BATCH,
     )  # fmt: skip
-    if images:
+    if scaled:
         result["flips"] = None if sample.flip_rate is None else float(sample.flip_rate.mean())
     result |= {"task_share": float(task.mean()), "model_share": float(model.mean())}
     for n in unit.sizes:
         part = scoring.first(sample, n)
-        result["marks"] += [{"n": n, **row} for row in scoring.marks(part, task, model, images=images)]
-        result["ranking"] += [{"n": n, **row} for row in scoring.ranking(part, task, model, images=images)]
+        result["marks"] += [{"n": n, **row} for row in scoring.marks(part, task, model, scaled=scaled)]
+        result["ranking"] += [{"n": n, **row} for row in scoring.ranking(part, task, model, scaled=scaled)]
     return result

@@ -40,7 +40,7 @@ def test_marks_by_hand():
     sample = sample_of([[1.0, 1.0, 0.1, 0.1, 0.1], [1.0, 1.0, 1.0, 1.0, 1.0]])
     task = np.array([[True, False, True, False, False]] * 2)
     model = np.array([[True, True, False, False, False]] * 2)
-    rows = {(row["rule"], row["correction"]): row for row in scoring.marks(sample, task, model, images=True)}
+    rows = {(row["rule"], row["correction"]): row for row in scoring.marks(sample, task, model, scaled=True)}
     row = rows["2 x mean", "none"]
     assert (row["marks"], row["unmarked"], row["no_threshold"]) == (1.0, 0.5, 0.0)
     assert (row["task_fdp"], row["task_power"], row["task_unimportant"]) == (0.5, 0.25, 0.75)
@@ -138,5 +138,5 @@ def test_units_of_a_tier_have_files_of_their_own(tier):
     found = tiers.TIERS[tier]()
     assert len({unit.file for unit in found}) == len(found)
     for one in found:
-        assert one.explainer in (explainers.OF_IMAGES if one.task.images else explainers.OF_TABLES)
+        assert one.explainer in explainers.OF[one.task.of]
         assert one.kind in units.KINDS

@@ -6,7 +6,7 @@ from math import factorial
 import numpy as np
 import pytest
 import torch
-from benchmarks.truth import explainers, images, rules, scoring, tables
+from benchmarks.truth import conditional, explainers, images, rules, scoring, tables
 from benchmarks.truth.task import Fitted
 from benchmarks.truth.training import perceptron
 
@@ -138,6 +138,59 @@ def test_shapley_values_of_additive_functions_have_a_formula(name):
     expected = np.stack([part(rows, j) - part(hidden, j).mean() for j in range(columns)], axis=1)
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert np.abs(np.delete(found, used, axis=1)).max() < 1e-6
+
+
+def test_a_piecewise_linear_function_has_a_formula():
+    """Parts that are 0 at 0 and bend at the breaks; exactly 0 for the unused columns."""
+    at = torch.zeros(1, 8)
+    assert tables.piecewise(at).abs().max() < 1e-6
+    grid = np.linspace(-3, 3, 601, dtype=np.float32)
+    rows = torch.from_numpy(np.repeat(grid[:, None], 8, axis=1))
+    slopes = np.diff(tables.piecewise(rows).numpy(), axis=0) / np.diff(grid)[:, None]
+    middles = (grid[1:] + grid[:-1]) / 2
+    for column in range(4):
+        away = np.abs(middles[:, None] - tables.BREAKS[column]).min(axis=1) > 0.006
+        expected = tables.SLOPES[column][np.searchsorted(tables.BREAKS[column], middles)]
+        np.testing.assert_allclose(slopes[away, column], expected[away], atol=2e-3)
+    rng = np.random.default_rng(1)
+    hidden, rows = (rng.normal(size=(n, 8)).astype(np.float32) for n in (6, 3))
+    found = tables.shapley_values(tables.Planted("piecewise linear"), hidden, rows)
+    parts = [tables.piecewise(torch.from_numpy(one)).numpy() for one in (rows, hidden)]
+    np.testing.assert_allclose(found[:, :4], parts[0] - parts[1].mean(axis=0), atol=1e-5)
+    assert np.abs(found[:, 4:]).max() < 1e-5
+
+
+def correlated(d, rho):
+    return (1 - rho) * np.eye(d) + rho
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.75])
+def test_conditional_values_of_a_linear_model_are_exact(rho):
+    """Those of a closed form; without correlation the weight times the value, and 0 for the unused column."""
+    rows = np.random.default_rng(2).normal(size=(3, 5)).astype(np.float32)
+    covariance = correlated(5, rho)
+    exact = conditional.exact_values("linear", covariance, rows)
+    found = conditional.Conditional(tables.Planted("linear"), covariance)(torch.from_numpy(rows)).numpy()
+    np.testing.assert_allclose(found, exact, atol=1e-4)
+    np.testing.assert_allclose(exact.sum(axis=1), rows @ [4, 3, 2, 1, 0], atol=1e-5)  # the mean prediction is 0
+    if rho == 0:
+        np.testing.assert_allclose(exact, rows * [4, 3, 2, 1, 0], atol=1e-5)
+    else:
+        assert np.abs(exact[:, 4]).min() > 0.05  # the model does not read it
+
+
+def test_conditional_values_of_an_additive_function_by_many_rows():
+    covariance, rng = correlated(8, 0.75), np.random.default_rng(3)
+    rows = rng.normal(size=(1, 8)).astype(np.float32)
+    exact = conditional.exact_values("additive", covariance, rows)[0]
+    means, rests = conditional.given(covariance)
+    function, worths = tables.FUNCTIONS["additive"][0], []
+    for mean, rest in zip(means, rests, strict=True):
+        drawn = rng.multivariate_normal(rows[0] @ mean, rest, 1500, method="eigh")
+        worths.append(float(function(torch.from_numpy(drawn)).mean()))
+    np.testing.assert_allclose(exact, tables.of_coalitions(np.array([worths]))[0], atol=0.2)
+    found = conditional.Conditional(tables.Planted("additive"), covariance)(torch.from_numpy(rows)).numpy()[0]
+    np.testing.assert_allclose(found, exact, atol=0.35)
 
 
 @pytest.mark.slow

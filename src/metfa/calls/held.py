@@ -15,7 +15,7 @@ from metfa.calls.plain import plain_module
 
 __all__ = ["SETTINGS", "asks_a_model", "hold", "model_itself", "rows_as_the_model"]
 
-SETTINGS = ("batch_size", "softmax", "autocast", "memory_format")  # of a `Called`, not of explainers
+SETTINGS = ("batch_size", "softmax", "fast", "memory_format")  # of a `Called`, not of explainers
 Class = TypeVar("Class", bound=type)
 
 
@@ -57,6 +57,8 @@ def hold(explainer: Any, *, at_layers: str | None = None) -> None:
         plain = plain_module(called.model, at_layers)
         called = called if plain is called.model else replace(called, model=plain)
     object.__setattr__(explainer, "called", called)
+    if hasattr(explainer, "layer"):
+        object.__setattr__(explainer, "layer", called.layer(explainer.layer))
 
 
 # Attributes of explainers that hold a `Called`.

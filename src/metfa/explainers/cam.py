@@ -111,6 +111,7 @@ class CAM:
         n_axes = inputs.ndim - 2
         differentiable = inputs.requires_grad and torch.is_grad_enabled()
         with weights_frozen(self.model), torch.set_grad_enabled(differentiable):
+            self.called.laid_out(inputs)
             with (
                 watched(self.model, n_axes=n_axes) as watch,
                 last_use(self.model, (nn.Linear, CONVOLUTIONS[n_axes])) as classifier,

@@ -35,6 +35,7 @@ __all__ = ["IGOS"]
 
 SHRINK = 0.2  # the step is multiplied by this until the loss falls enough
 ARMIJO = 1e-4  # enough is this share of what the gradient predicts
+SEARCHED = 4  # steps that an iteration is taken to try, for the progress that is shown
 SMALLEST_STEP = 1e-5  # the first step below it is taken, whatever the loss
 
 
@@ -127,6 +128,12 @@ class IGOS:
 
     model: ClassVar[property] = model_itself
     rows_independent: ClassVar[property] = rows_as_the_model
+    forwards = "passes"
+
+    @property
+    def n_forwards(self) -> int:
+        """About how many rows the model is asked about for one map: those of line searches are not known before."""
+        return self.n_iterations * (self.n_steps + SEARCHED)
 
     def __post_init__(self) -> None:
         check_mask_settings(self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -146,6 +147,8 @@ class MASK:
 
     model: ClassVar[property] = model_itself
     rows_independent: ClassVar[property] = rows_as_the_model
+    n_forwards: ClassVar[property] = property(attrgetter("n_iterations"))  # see `metfa.sampling.progress`
+    forwards = "iterations"
 
     def __post_init__(self) -> None:
         check_mask_settings(self)

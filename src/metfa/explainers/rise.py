@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -90,6 +91,8 @@ class RISE:
 
     model: ClassVar[property] = model_itself
     rows_independent = True  # for any model: no pass holds two rows
+    n_forwards: ClassVar[property] = property(attrgetter("n_masks"))  # see `metfa.sampling.progress`
+    forwards = "masks"
 
     def __post_init__(self) -> None:
         hold(self)

@@ -20,6 +20,7 @@ class Sink(Protocol):
 
     root: int  # of the streams; when a run is resumed, its root
     n_done: int
+    laid_out: str | None  # the memory layout in which the model is asked; when a run is resumed, its own
     usual: str  # name of the threshold rule where none is given; when a run is resumed, its own
 
     def __enter__(self) -> Any: ...
@@ -61,6 +62,7 @@ class MemorySink:
 
     n_done: int = 0
     usual: str = USUAL
+    laid_out: str | None = None
 
     def __init__(self, root: int) -> None:
         self.root = root

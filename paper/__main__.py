@@ -1,0 +1,73 @@
+"""Measure the paper's tables, in the order in which they are worth most; a run goes on from the units in paper/results.
+
+    OMP_NUM_THREADS=1 nice -n 19 python -m paper --data FOLDER --hours 8
+    python -m paper.page
+
+FOLDER has folders sentiment (train.csv and test.csv), toxicity (train.csv, test.csv, forum_test.csv and spans.csv),
+imagenet-sample (photographs, index.csv), camvid (`paper.road_scenes`) and espnet-camvid (`paper.espnet`). What is left
+when the hours are over is measured by the next run. The classifier of toxic posts is trained where its file is missing.
+"""
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SAMPLED = ["RISE", "RISE, a tenth", "LIME", "LIME, a tenth", "I-GOS"]
+
+
+def order(data: Path, classifier: Path) -> Iterator[tuple[str, list[str]]]:
+    """Scripts with their options: texts at the paper's settings, the gradient, then what takes longer."""
+    sentences = ["--data", f"{data}/sentiment/test.csv", "--words", "30", "80"]
+    spans = ["--data", f"{data}/toxicity/spans.csv", "--model", str(classifier)]
+    posts = ["--data", f"{data}/toxicity/forum_test.csv", *spans[1:], "--only", "toxic"]
+    photographs = ["--data", f"{data}/imagenet-sample"]
+    for script in ("text_stability", "text_faithfulness"):
+        for copies in ("500", "2000"):
+            yield script, [*sentences, "--copies", copies]
+            yield script, [*posts, "--copies", copies]
+    yield "toxic_spans", [*spans, "--copies", "500"]
+    yield "stability", [*photographs, "--explainers", "Gradient"]
+    yield "smoothgrad", [*photographs, "--images", "50"]
+    yield "alpha", [*photographs, "--images", "50"]
+    for images in ("5", "20"):
+        yield "stability", [*photographs, "--explainers", *SAMPLED, "--noises", "normal", "--images", images]
+        yield "faithfulness", [*photographs, "--images", images]
+    yield "faithfulness", [*photographs, "--images", "50"]
+    scenes = ["--data", f"{data}/camvid", "--weights", f"{data}/espnet-camvid/espnet_p_2_q_8_camvid.pth"]
+    yield "context_bias", [*scenes, "--radius", "0.05"]
+    for components in ("3", "6"):  # of LEMNA's mixture
+        yield "text_stability", [*posts, "--copies", "500", "--components", components]
+    strong = ["--steps", "200", "--restarts", "3"]
+    for explainer, images in (("cam", "20"), ("lrp", "10"), ("mask", "5")):
+        yield "attack_table", [*photographs, "--explainers", explainer, "--images", images, *strong]
+
+
+def trained(data: Path, classifier: Path) -> None:
+    """The classifier of toxic posts; with one thread, the same machine makes the same weights."""
+    if not classifier.exists():
+        command = [sys.executable, "examples/train_text_classifier.py", "--data", str(data / "toxicity")]
+        named = ["--out", str(classifier), "--class-names", "harmless", "toxic"]
+        subprocess.run([*command, *named], check=True, cwd=ROOT)  # noqa: S603 - our own script
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--classifier", type=Path, default=ROOT / "paper-store" / "toxicity.npz")
+    parser.add_argument("--hours", type=float, default=float("inf"), help="begin no unit after these")
+    options = parser.parse_args()
+    data, classifier = options.data.absolute(), options.classifier.absolute()
+    classifier.parent.mkdir(parents=True, exist_ok=True)
+    trained(data, classifier)
+    until = time.monotonic() + 3600 * options.hours
+    for script, given in order(data, classifier):
+        left = (until - time.monotonic()) / 3600
+        if left <= 0:
+            break
+        print(f"== {script} {' '.join(given)}", flush=True)
+        command = [sys.executable, "-m", f"paper.{script}", *given, "--hours", f"{left:.3f}"]
+        subprocess.run(command, check=False, cwd=ROOT)  # noqa: S603 - our own scripts
