@@ -1,6 +1,7 @@
 # make demo · make check · make test · make docs · make bench: each makes what it needs below .venv and then runs.
 # make check: the tests that are fast and need nothing large. make test: all of them. Both in two processes.
 # make slow-tests: measures anew which tests are not fast; for a machine with nothing else to do.
+# make release-check: sdist and wheel, tried in clean environments of each Python that is there. ONLY="core plot" tries a part.
 # make report-assets: the script and the style of reports, built anew from page/ (needs npm) and tested.
 PYTHON ?= python3
 DEMO := .venv/demo
@@ -10,7 +11,7 @@ IN_TWO := -n 2 --dist worksteal
 export MPLBACKEND := Agg
 unexport PYTHONDONTWRITEBYTECODE  # pytest keeps what it compiled: ten seconds a run
 
-.PHONY: demo check test slow-tests doctest lint docs bench report-assets clean
+.PHONY: demo check test slow-tests doctest lint docs bench report-assets release-check clean
 
 demo: $(DEMO)/done
 	$(DEMO)/bin/metfa demo
@@ -37,8 +38,10 @@ docs: $(DEV)/done
 	@echo "open docs/_build/html/index.html"
 
 bench: $(DEV)/done
-bench: $(DEV)/done
 	$(DEV)/bin/python -m benchmarks
+
+release-check:
+	$(PYTHON) scripts/release_check.py --keep dist $(if $(ONLY),--only $(ONLY))
 
 report-assets:
 	cd page && npm ci --no-audit --no-fund --silent && npm run --silent build && npm test --silent

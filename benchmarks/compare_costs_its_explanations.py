@@ -9,7 +9,6 @@ nothing to explain and so the most to lose.
 import argparse
 
 import numpy as np
-import torch
 
 import metfa
 from benchmarks.measuring import compare, networks, raise_thresholds
@@ -21,10 +20,7 @@ NOISE = metfa.noise.Uniform(0.1, bounds=(0.0, 1.0))
 def of_photograph(n: int, rounds: int) -> None:
     pixels, models = networks()
     target = next(iter(models.values()))[1]
-    before, after = (
-        metfa.explainers.Gradient(metfa.Called(model, memory_format=torch.channels_last))
-        for model, _ in models.values()
-    )
+    before, after = (metfa.explainers.Gradient(model) for model, _ in models.values())
     labels = np.kron(np.arange(49).reshape(7, 7), np.ones((32, 32), dtype=int))
     over = metfa.Regions(labels, against="rest")
     rule = metfa.Until(undecided=0.3, over=over, max_samples=n)

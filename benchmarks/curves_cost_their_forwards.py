@@ -15,10 +15,9 @@ from importlib.metadata import version
 import numpy as np
 import torch
 
-from benchmarks.measuring import BEST, bare_forwards, compare, networks, raise_thresholds
-from metfa import Called, metrics
+from benchmarks.measuring import bare_forwards, compare, networks, raise_thresholds, ways
+from metfa import metrics
 from metfa.explainers import Gradient
-from metfa.models import fold_batch_norm
 
 
 def flipping():
@@ -39,12 +38,11 @@ def main(rounds: int, *, raised: bool) -> None:
     for name, (model, target) in models.items():
         print(f"{name}:")
         maps = Gradient(model)(pixels, target)[0]
-        folded = fold_batch_norm(model, pixels)
-        for layout, network, settings in (("float32 as it is", model, {}), ("best layout", folded, BEST)):
+        for way, called in ways(model, pixels).items():
             compare(
-                (f"insertion and deletion, {layout}", "bare forwards in it"),
-                partial(metrics.overall, Called(network, **settings), pixels, maps, target),
-                partial(bare_forwards, network, pixels, 200, **settings),
+                (f"insertion and deletion, {way}", "bare forwards"),
+                partial(metrics.overall, called, pixels, maps, target),
+                partial(bare_forwards, called, pixels, 200),
                 rounds=rounds, target=1.10,
             )  # fmt: skip
         for n in (1, 10):

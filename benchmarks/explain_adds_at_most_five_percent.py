@@ -30,7 +30,7 @@ class InTurn(ThreadPoolExecutor):
 def main(device: str, rounds: int, *, raised: bool) -> None:
     raise_thresholds(raised=raised)
     model, pixels = photograph(device)
-    explainer = metfa.explainers.Gradient(metfa.Called(model, memory_format=torch.channels_last))
+    explainer = metfa.explainers.Gradient(model)
     noise = metfa.noise.Uniform(0.1, bounds=(0.0, 1.0))
 
     def ours() -> None:

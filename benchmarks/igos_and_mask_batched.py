@@ -54,9 +54,9 @@ def main(options: argparse.Namespace) -> None:
     on_cpu = options.device == "cpu"
     pixels, models = networks()
     copies = noisy_copies(pixels, options.copies).to(options.device)
-    asked = partial(metfa.Called, memory_format=torch.channels_last)
+    asked = partial(metfa.Called, fast="exact")
     for name, (model, target) in models.items():
-        model = metfa.models.fold_batch_norm(model, pixels).to(options.device)
+        model = model.to(options.device)
         explainers = {
             f"I-GOS, {options.igos_iterations} iterations": lambda model=model, **more: IGOS(
                 asked(model, **more), n_iterations=options.igos_iterations, n_steps=options.points, rng=0

@@ -14,7 +14,6 @@ from skimage import data
 import metfa
 
 __all__ = [
-    "BEST",
     "bare_forwards",
     "compare",
     "networks",
@@ -23,33 +22,49 @@ __all__ = [
     "raise_thresholds",
     "seconds",
     "synchronised",
+    "ways",
 ]
 
 
-BEST = {"autocast": torch.bfloat16, "memory_format": torch.channels_last}  # together with folded batch normalisation
+def ways(model: Any, pixels: torch.Tensor, **settings: Any) -> dict[str, metfa.Called]:
+    """The ways of asking a model that are timed: as users get them, and faster copies that know how to fold."""
+    found = {"out of the box": metfa.Called(model, **settings), "exact": metfa.Called(model, fast="exact", **settings)}
+    if torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        found["bfloat16"] = metfa.Called(model, fast="bfloat16", **settings)
+    else:
+        print("this processor has no bfloat16, which is not timed")
+    for called in found.values():
+        called.scores(pixels)
+    return found
 
 
-def bare_forwards(model, pixels, n, *, autocast=None, memory_format=torch.contiguous_format, batch=16) -> None:
-    """Only the forward passes of n images through a model."""
-    images = pixels.repeat(batch, 1, 1, 1).contiguous(memory_format=memory_format)
-    with torch.no_grad(), torch.autocast("cpu", dtype=autocast or torch.bfloat16, enabled=autocast is not None):
+def bare_forwards(called: metfa.Called, pixels: torch.Tensor, n: int, batch: int = 16) -> None:
+    """Only the forward passes of n images, in the layout and precision in which a model is asked."""
+    images = called.laid_out(pixels.repeat(batch, 1, 1, 1))
+    with torch.no_grad(), called.precision(images):
         for start in range(0, n, batch):
-            model(images[: min(batch, n - start)])
+            called.model(images[: min(batch, n - start)])
 
 
 def compare(
     names: tuple[str, str], first: Callable[[], Any], second: Callable[[], Any], *, rounds: int, target: float | None
 ) -> float:
-    """Time `first` against `second`, print both medians and the median ratio, and return the ratio."""
+    """Time `first` against `second`, print both medians and the median ratio, and return the ratio.
+
+    The ratio of the processor's time is printed, too: it says more where other work runs on the machine.
+    """
     first(), second()
-    times = [(seconds(first), seconds(second)) for _ in range(rounds)]
+    clocks = [(_clocked(first), _clocked(second)) for _ in range(rounds)]
+    times = [(a, b) for (a, _), (b, _) in clocks]
     ratios = sorted(a / b for a, b in times)
     ratio = statistics.median(ratios)
+    of_processor = statistics.median(a / b for (_, a), (_, b) in clocks)
     aim = "" if target is None else f", target at most {target:g}"
     print(
         f"{names[0]}: {statistics.median(a for a, _ in times):.3f} s; "
         f"{names[1]}: {statistics.median(b for _, b in times):.3f} s; "
-        f"ratio {ratio:.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f} in {rounds} pairs{aim})",
+        f"ratio {ratio:.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f} in {rounds} pairs{aim}); "
+        f"of the processor's time {of_processor:.3f}",
         flush=True,
     )
     return ratio
@@ -117,6 +132,13 @@ def synchronised(function: Callable[[], Any]) -> Callable[[], Any]:
         return result
 
     return run
+
+
+def _clocked(function: Callable[[], Any]) -> tuple[float, float]:
+    """How long one call takes, and how long all threads of this process work meanwhile."""
+    before = time.process_time()
+    passed = seconds(function)
+    return passed, time.process_time() - before
 
 
 def seconds(function: Callable[[], Any]) -> float:

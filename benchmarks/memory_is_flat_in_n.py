@@ -30,7 +30,7 @@ def measure(what: str) -> None:
             print(f"bare loop of 50 batches of 10: {peak_during(lambda: bare(50)):.0f} MiB")
             return
         n_samples = int(what)
-        explainer = metfa.explainers.Gradient(metfa.Called(model, memory_format=torch.channels_last))
+        explainer = metfa.explainers.Gradient(model)
         noise = metfa.noise.Uniform(0.1, bounds=(0.0, 1.0))
 
         def explain() -> None:

@@ -23,7 +23,7 @@ def main(device: str, rounds: int) -> None:
     counting = model.register_forward_pre_hook(lambda _, given: rows.update(forwards=rows["forwards"] + len(given[0])))
 
     def explained(*, looks: bool) -> None:
-        called = metfa.Called(model, memory_format=torch.channels_last)
+        called = metfa.Called(model)
         if not looks:
             called.row_look.mixes = False
             loop.safe_batch_size = lambda _, size, *__: size  # pyright: ignore[reportAttributeAccessIssue]

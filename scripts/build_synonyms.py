@@ -2,8 +2,9 @@
 
     python scripts/build_synonyms.py [FOLDER] [--out FOLDER]
 
-FOLDER holds ``index.*`` and ``data.*``, by default those of Debian's wordnet-base (1:3.0-37). The same files give the
-same table, byte for byte. To read it: ``xzcat synonyms.tsv.xz | less``.
+FOLDER holds ``index.*``, ``data.*``, ``cntlist.rev``, ``noun.exc`` and ``verb.exc``, by default those of Debian's
+wordnet-base (1:3.0-37). The same files give the same table, byte for byte. To read it:
+``xzcat synonyms.tsv.xz | less``.
 """
 
 import argparse

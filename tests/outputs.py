@@ -447,7 +447,7 @@ def of_explainers():
         "gradient": explainers.Gradient(net),
         "gradient, unscaled": explainers.Gradient(net, scale=False),
         "gradient, channels last": explainers.Gradient(metfa.Called(net, memory_format=torch.channels_last)),
-        "gradient, bfloat16": explainers.Gradient(metfa.Called(net, autocast=torch.bfloat16)),
+        "gradient, bfloat16": explainers.Gradient(metfa.Called(net, fast="bfloat16")),
         "gradient of a residual network": explainers.Gradient(deep),
         "smoothed gradient": explainers.SmoothGrad(net, n_perturbations=5, rng=0),
         "smoothed gradient, absolute": explainers.SmoothGrad(metfa.Called(net, batch_size=2), n_perturbations=5,
@@ -456,7 +456,7 @@ def of_explainers():
         "RISE with other settings": explainers.RISE(metfa.Called(net, batch_size=4), n_masks=9, grid=(3, 5), keep=0.3,
             baseline=COLOURS, scale=False, rng=1),
         "RISE without a softmax": explainers.RISE(metfa.Called(net, softmax=False), **rise),
-        "RISE, bfloat16, channels last": explainers.RISE(metfa.Called(net, autocast=torch.bfloat16,
+        "RISE, bfloat16, channels last": explainers.RISE(metfa.Called(net, fast="bfloat16",
             memory_format=torch.channels_last), **rise),
         "LIME by slic": explainers.LIME(net, segmentation="slic", n_segments_shown=None, hide=0, **lime),
         "LIME by own labels": explainers.LIME(
@@ -475,13 +475,13 @@ def of_explainers():
         "MASK with other settings": explainers.MASK(metfa.Called(net, batch_size=1, softmax=False), jitter=0,
             init=0.7, enlargement="centres", mask_blur=None, baseline=COLOURS, l1_reduction="mean",
             tv_reduction="mean", tv_beta=2.0, scale=False, **quick),
-        "MASK, bfloat16": explainers.MASK(metfa.Called(net, autocast=torch.bfloat16), **quick),
+        "MASK, bfloat16": explainers.MASK(metfa.Called(net, fast="bfloat16"), **quick),
         "MASK as in explain.py": explainers.MASK.gildenblat(net, **quick),
         "MASK as in ADV2": explainers.MASK.adv2(net, **quick),
         "MASK as in ADV2, second": explainers.MASK.adv2_v2(net, **quick),
         "LRP of a residual network": explainers.LRP(deep),
         "LRP, unscaled": explainers.LRP(chain, scale=False, bounds=((-0.1, 0, 0), 1.0), channel_axis=1),
-        "LRP, bfloat16": explainers.LRP(metfa.Called(chain, autocast=torch.bfloat16)),
+        "LRP, bfloat16": explainers.LRP(metfa.Called(chain, fast="bfloat16")),
     }  # fmt: skip
     made |= {f"LRP by {name}": explainers.LRP(chain, composite=name) for name in COMPOSITES}
     for variant in ("original", "metfa", "grad-cam", "torch-cam"):
@@ -1137,7 +1137,7 @@ def of_metrics():
                 metric, metfa.Called(net, softmax=False), IMAGES, maps, TARGETS, steps=5
             ),
             f"{name}, bfloat16": partial(
-                metric, metfa.Called(net, autocast=torch.bfloat16, memory_format=torch.channels_last), IMAGES, maps,
+                metric, metfa.Called(net, fast="bfloat16", memory_format=torch.channels_last), IMAGES, maps,
                 TARGETS, steps=5
             ),
             f"{name} of NumPy images": partial(

@@ -42,6 +42,7 @@ FOR_ALL = {"_base", "_arrays", "_frames"}  # private to metfa, not to a room
 # Methods that open a later file when they are called, so that `result.plot()` and `result.save()` read well.
 SHIMS = {
     *(("results", "plot"), ("results", "report"), ("segmentation", "plot"), ("segmentation", "report")),
+    ("text", "report"),
     *(("attacks", "plot"), ("results.sample", "results.files"), ("results.sample", "results.summary")),
     ("attacks.result", "attacks.saving"),
 }

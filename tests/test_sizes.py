@@ -13,15 +13,14 @@ ROOT = Path(metfa.__file__).parent
 
 MOST_LINES = 300
 STILL_LONG = {  # each may shrink, and none grow
-    "cli/app.py": 383,
     "cli/run.py": 391,
     "explainers/mask.py": 359,
-    "plot/_studies.py": 317,
     "stats/_multiplicity.py": 319,
     "stats/sequential.py": 328,
 }
 
 MOST_ARGUMENTS = 12
+PLACES = {"ax", "fig"}  # where a figure is drawn is not counted: it changes nothing of what it shows
 SETTINGS = {  # of a published method, one by one; of a study, which is a description; of a result, made by metfa
     "metfa.AttributionSample",
     "metfa.Study",
@@ -57,9 +56,13 @@ def public_callables():
         for name in getattr(package, "__all__", ()):
             thing = getattr(package, name)
             if inspect.isclass(thing) and not issubclass(thing, BaseException):
-                yield f"{module}.{name}", len(inspect.signature(thing).parameters)
+                yield f"{module}.{name}", n_arguments(thing)
                 for key, method in inspect.getmembers(thing, inspect.isfunction):
                     if not key.startswith("_") or key == "__call__":
-                        yield f"{module}.{name}.{key}", len(inspect.signature(method).parameters) - 1
+                        yield f"{module}.{name}.{key}", n_arguments(method) - 1
             elif inspect.isfunction(thing):
-                yield f"{module}.{name}", len(inspect.signature(thing).parameters)
+                yield f"{module}.{name}", n_arguments(thing)
+
+
+def n_arguments(thing):
+    return len(inspect.signature(thing).parameters.keys() - PLACES)

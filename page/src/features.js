@@ -106,11 +106,11 @@ export class Words {
 export class Bars {
   /**
    * Those with the largest `sizeOf` their score stand first, `most` of them at the start; `clean`: scores without noise
-   * are drawn too.
+   * are drawn too; `below`: what stands below the bar of a feature.
    */
-  constructor(result, label, onPoint, { sizeOf = Math.abs, clean = true, most = MOST_BARS } = {}) {
+  constructor(result, label, onPoint, { sizeOf = Math.abs, clean = true, most = MOST_BARS, below = () => null } = {}) {
     clean = clean && Boolean(result.maps.vanilla);
-    Object.assign(this, { result, onPoint, clean, most, cursor: null });
+    Object.assign(this, { result, onPoint, clean, most, below, cursor: null });
     const drawn = clean || !result.maps.lower ? Object.values(result.maps) : [result.maps.lower, result.maps.upper];
     this.low = drawn.reduce((low, map) => map.reduce((a, b) => Math.min(a, b), low), 0);
     this.high = drawn.reduce((high, map) => map.reduce((a, b) => Math.max(a, b), high), 0);
@@ -166,6 +166,7 @@ export class Bars {
       this.both?.cell(feature, result.saidOfBoth(feature, 3)) ?? null,
       picture,
       element("span", { class: "kind" }),
+      this.below(feature),
     );
     this.rows.set(feature, { row, picture });
     return row;

@@ -1,5 +1,6 @@
 // The page: the data are unpacked, drawn, and decided anew where a setting changes.
 
+import { Answer } from "./answers.js";
 import { Drawing } from "./drawing.js";
 import { probability, element, percent } from "./elements.js";
 import { Bars, Words } from "./features.js";
@@ -12,7 +13,7 @@ import { Series } from "./series.js";
 import { Table } from "./table.js";
 import { Volume } from "./volume.js";
 
-const VIEWS = { maps: Maps, regions: Regions, series: Series, volume: Volume, words: Words, bars: Bars, table: Table };
+const VIEWS = { maps: Maps, regions: Regions, series: Series, volume: Volume, words: Words, bars: Bars, table: Table, answer: Answer };
 const LAYERED = ["maps", "series", "volume"];
 
 /** A result with its pictures, which the page holds once each, in place of their places. */
@@ -28,7 +29,7 @@ async function start() {
   const shown = [];
   for (const section of document.querySelectorAll(".result")) {
     const own = data.results[Number(section.dataset.index)];
-    const result = await (own.kind === "table" ? Rows : Result).of(withPictures(own, data.pictures));
+    const result = await (own.rows ? Rows : Result).of(withPictures(own, data.pictures));
     const label = section.querySelector("h2").textContent;
     const one = { result, kept: null };
     one.view = new VIEWS[result.kind](result, label, (feature, how) => point(one, feature, how));
@@ -110,6 +111,7 @@ async function start() {
     for (const one of shown) {
       one.kept = null;
       one.panel.pin(false);
+      one.view.letGo?.();
     }
   }
 

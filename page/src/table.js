@@ -1,7 +1,8 @@
 // Many rows of a table: a cell for each row and feature, sorted and filtered by marks; a row that is chosen has its bars below.
 
+import { Chosen } from "./chosen.js";
 import { element, percent, short } from "./elements.js";
-import { Bars, moveFocus, shortOf } from "./features.js";
+import { moveFocus, shortOf } from "./features.js";
 import { Panel } from "./panel.js";
 
 const PAGE = 50; // rows that are shown at once
@@ -88,6 +89,10 @@ export class Table {
   }
 
   drawLayer() {}
+
+  letGo() {
+    this.shown?.letGo();
+  }
 
   /** After a decision: the cells, and the bars of the row that is chosen. */
   drawMarks() {
@@ -198,48 +203,6 @@ export class Table {
     }
     if (this.chosen === k && !Number.isNaN(feature)) this.shown.point(feature);
     this.#draw();
-  }
-}
-
-/** A row that is chosen: its bars with intervals, its threshold, and the figures of the feature pointed at. */
-class Chosen {
-  constructor(rows, k) {
-    this.row = rows.each[k];
-    const { name, explained, cautions } = rows.about[k];
-    this.kept = null;
-    this.bars = new Bars(this.row, name, (feature, how) => this.#pointed(feature, how));
-    this.panel = new Panel(this.row, (feature) => this.bars.nameOf(feature), (edge) => {
-      this.row.edge = edge;
-      this.row.decide(this.row.alpha, this.row.correction, this.row.place);
-      this.decided();
-    });
-    this.node = element(
-      "section",
-      { class: this.row.faint ? "faint" : "", "aria-label": name },
-      element("h3", {}, element("bdi", {}, name), explained ? `: ${explained}` : ""),
-      ...cautions.map((text) => element("p", { class: "caution" }, `${text}.`)),
-      element("div", { class: "bars-and-panel" }, this.bars.node, this.panel.node),
-    );
-  }
-
-  decided() {
-    this.bars.drawMarks();
-    this.panel.draw(this.row.correction, this.row.alpha);
-    if (this.bars.cursor !== null) this.panel.read(this.bars.cursor);
-    this.panel.pin(this.kept !== null);
-  }
-
-  point(feature) {
-    this.#pointed(feature, "move");
-    this.bars.reveal(feature);
-  }
-
-  #pointed(feature, how) {
-    if (how === "hover" && this.kept !== null) return;
-    this.kept = how === "keep" && this.kept !== feature ? feature : null;
-    this.bars.point(feature);
-    this.panel.read(feature);
-    this.panel.pin(this.kept !== null);
   }
 }
 

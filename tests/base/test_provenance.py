@@ -122,7 +122,7 @@ def test_names_say_what_was_used():
         "Plain.explain",
         "Plain.of_class",
         "Settings(radius=0.1, inner=Plain)",
-        "Gradient(called=Called(model=Sequential, batch_size=None, softmax=True, autocast=None, memory_format=None), "
+        "Gradient(called=Called(model=Sequential, batch_size=None, softmax=True, fast=None, memory_format='auto'), "
         "channel_axis=1, scale=True)",
         "Saliency.attribute",
         "IntegratedGradients.attribute(n_steps=5)",

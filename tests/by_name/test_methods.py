@@ -28,11 +28,11 @@ def model():
 @pytest.mark.parametrize("name", METHODS)
 def test_every_name_makes_its_explainer(name):
     module = torch.nn.Identity()
-    explainer = explainer_of(name, module, {}, bfloat16=True)
+    module.inner = torch.nn.Identity()
+    explainer = explainer_of(name, module, {}, fast="bfloat16")
     assert type(explainer) is getattr(explainers, METHODS[name])
-    assert explainer.model is module
-    assert explainer.called.memory_format is torch.channels_last
-    assert explainer.called.autocast is torch.bfloat16
+    assert explainer.model.fast_copy.name_of(module.inner) == "inner"  # a copy of it
+    assert explainer.called.fast == "bfloat16"
     check_method(name)
     check_settings(name, {})
 

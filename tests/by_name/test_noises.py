@@ -6,7 +6,7 @@ import pytest
 
 from metfa import noise
 from metfa.by_name.noises import noise_of
-from metfa.text import Synonyms
+from metfa.text import SenseSynonyms, Synonyms
 
 PIXELS = (0.0, 1.0)
 
@@ -49,12 +49,21 @@ def test_what_is_no_noise(text):
 def test_noises_of_texts():
     assert noise_of("synonyms:0.3", "text") == Synonyms(0.3)
     assert noise_of("Synonyms:0.3:adj+adv", "text") == Synonyms(0.3, part_of_speech={"adj", "adv"})
+    assert noise_of("Sense-synonyms:0.5", "text") == SenseSynonyms(0.5)
     assert noise_of("none", "text") is None
-    for text in ("synonyms:1.5", "synonyms:word", "synonyms:nan", "synonyms:0.3:adverb", "synonyms:0.3:adj+"):
+    for text in ("synonyms:1.5", "synonyms:word", "synonyms:nan", "synonyms:0.3:adverb", "sense-synonyms:0.5:adj"):
         with pytest.raises(ValueError, match=rf"{re.escape(repr(text))} is not a noise: "):
             noise_of(text, "text")
-    for text in ("synonyms", "synonyms:", "synonyms:0.3:", "synonyms:0.3:adj:adv", "gaussian:0.1", ""):
-        with pytest.raises(ValueError, match=rf"the noise must be synonyms:P.*, got {re.escape(repr(text))}"):
+    for text in (
+        "synonyms",
+        "synonyms:",
+        "synonyms:0.3:",
+        "synonyms:0.3:adj:adv",
+        "sense-synonyms:",
+        "gaussian:0.1",
+        "",
+    ):
+        with pytest.raises(ValueError, match=rf"the noise must be sense-synonyms:P.*, got {re.escape(repr(text))}"):
             noise_of(text, "text")
     with pytest.raises(ValueError, match="the noise must be uniform"):
         noise_of("synonyms:0.3")

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 
-from metfa.calls.batches import in_batches
+import metfa
+from metfa.calls.batches import in_batches, rows_that_fit
 
 
 def sizes(n, batch_size, like):
@@ -54,3 +56,17 @@ def test_other_errors_are_not_hidden():
 
     with pytest.raises(RuntimeError, match="no such layer"):
         in_batches(20, None, np.empty((1, 3, 8, 8)), work)
+
+
+def test_a_call_takes_fewer_large_images():
+    """As those of `explain`: ten of 224 x 224 fit into 4 GiB, and of 1024 x 1024 one."""
+    sizes_of = {
+        side: rows_that_fit(np.empty((1, 3, side, side), bool), on_cpu=10, on_gpu=32) for side in (224, 512, 1024)
+    }
+    assert sizes_of == {224: 10, 512: 4, 1024: 1}
+    assert rows_that_fit(None, on_cpu=10, on_gpu=32) == 10
+    images = torch.empty(1, 3, 512, 512, device="meta")  # which is no CPU, and whose memory is not known
+    assert rows_that_fit(images, on_cpu=10, on_gpu=32) == 4
+    sample = metfa.explain(lambda x, target: x[:, 0], np.ones((2, 1, 1024, 600), np.float32), 0,
+                           noise=metfa.noise.Uniform(0.1), n_samples=1, rng=0)  # fmt: skip
+    assert sample.provenance["batch_size"] == 1

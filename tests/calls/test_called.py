@@ -106,7 +106,7 @@ class TestCalled:
 
     @pytest.mark.parametrize("name", MAKERS)
     def test_explainers_hold_it(self, name):
-        called = metfa.Called(net(), batch_size=2, autocast=torch.bfloat16, memory_format=torch.channels_last)
+        called = metfa.Called(net(), batch_size=2, fast="bfloat16", memory_format=torch.channels_last)
         explainer = MAKERS[name](called)
         assert explainer.called is called
         assert explainer.model is called.model
@@ -133,9 +133,9 @@ class TestCalled:
             (lambda: metfa.Called(net(), batch_size=0), ValueError, "`batch_size` must be at least 1, got 0"),
             (lambda: metfa.Called(net(), softmax="no"), TypeError, "`softmax` must be True or False, got str: 'no'"),
             (
-                lambda: metfa.Called(net(), autocast="half"),
+                lambda: metfa.Called(net(), autocast=torch.bfloat16),
                 TypeError,
-                "`autocast` must be a torch.dtype or None, got str",
+                "Called has no argument `autocast`, here it is 'fast'",
             ),
             (
                 lambda: metfa.Called(lambda x: x[:, 0, 0, 0]).probabilities(IMAGES),

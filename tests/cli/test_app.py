@@ -325,7 +325,7 @@ def test_help_names_every_command_and_option(metfa_command, monkeypatch):
     options = metfa_command("explain", "--help").out
     for option in ("model", "method", "target", "noise", "samples", "alpha", "confidence", "correction", "threshold"):
         assert f"--{option}" in options
-    for option in ("seed", "batch-size", "device", "bfloat16", "palette", "out"):
+    for option in ("seed", "batch-size", "device", "fast", "palette", "out"):
         assert f"--{option}" in options
     assert "brightness:LOW:HIGH[:image|pixel]" in " ".join(options.replace("│", " ").split()).replace(" ", "")
 
@@ -462,10 +462,10 @@ def test_show_of_features_that_are_no_image(metfa_command, tmp_path):
 # Mistakes
 
 
-def test_bfloat16_is_for_methods_of_ours(explain, picture):
-    done = explain(picture, "--method", "tiny:slow", "--bfloat16")
+def test_fast_is_for_methods_that_have_a_name(explain, picture):
+    done = explain(picture, "--method", "tiny:slow", "--fast", "exact")
     assert done.code == 2
-    assert re.match(r"error: `--bfloat16` is for gradient, .*; tiny:slow runs in the model's own precision", done.err)
+    assert re.match(r"error: `--fast` is for gradient, .*; tiny:slow makes its explainer itself", done.err)
 
 
 @pytest.mark.parametrize(
@@ -667,7 +667,7 @@ def test_views_are_not_written_through_links(name, explain, picture, tmp_path):
         (["--noise", "uniform:0.2"], "noise=uniform:0.1, not uniform:0.2"),
         (["--target", 0], "target=None, not 0"),
         (["--method", "tiny:slow"], "method=gradient, not tiny:slow"),
-        (["--bfloat16"], "bfloat16=False, not True"),
+        (["--fast", "bfloat16"], "fast=None, not bfloat16"),
     ],
 )
 def test_results_of_another_call_are_kept(settings, message, explain, finished, picture):
@@ -811,8 +811,8 @@ def test_a_picture_that_changed_meanwhile_is_noticed(explain, picture, tmp_path,
 def test_the_demo_resumes_its_own_folder_alone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     arguments = ("efficientnet-lite0", "gradient", {}, None, "uniform:0.1")
-    sampling = run.Sampling(*arguments, 50, 0, 10, "auto", bfloat16=False)
-    other = run.Sampling(*arguments, 20, 0, 10, "auto", bfloat16=False)
+    sampling = run.Sampling(*arguments, 50, 0, 10, "auto")
+    other = run.Sampling(*arguments, 20, 0, 10, "auto")
 
     def begin(folder, sampling):
         (Path(folder) / "sample").mkdir(parents=True)

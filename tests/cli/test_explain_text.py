@@ -29,13 +29,13 @@ def test_the_words_are_shown_with_their_marks_and_figures(explain_text, tmp_path
     assert done.code == 0
     assert done.out.startswith("Why “negative (")
     sample = text.explain_text(
-        text.load_model("sentiment"), TEXT, method=text.Occlusion, noise=text.Synonyms(0.3), n_samples=8, rng=0
+        text.load_model("sentiment"), TEXT, method=text.Occlusion, noise=text.SenseSynonyms(0.5), n_samples=8, rng=0
     )
     for line in text.render_terminal(sample, colour=False, width=60).splitlines()[:6]:  # the words and their figures
         assert line in done.out
     assert "alpha 0.05 a side" in done.out
     assert "the text itself:  scores from -0." in done.out
-    for line in (f"text:             {TEXT}", "model:            sentiment", "noise:            synonyms:0.3"):
+    for line in (f"text:             {TEXT}", "model:            sentiment", "noise:            sense-synonyms:0.5"):
         assert line in done.out
     assert not list(tmp_path.iterdir())
 
@@ -133,7 +133,7 @@ def test_an_interrupted_run_is_resumed(explain_text, tmp_path):
     ("arguments", "message"),
     [
         (["--method", "gradient"], "the method must be one of lemna, .*, got 'gradient'"),
-        (["--noise", "uniform:0.1"], "the noise must be synonyms:P.*, got 'uniform:0.1'"),
+        (["--noise", "uniform:0.1"], "the noise must be sense-synonyms:P.*, got 'uniform:0.1'"),
         (["--noise", "none"], "`noise` is None"),
         (["--set", "words=3"], "occlusion has no setting 'words'"),
         (["--samples", "4"], "too few samples for `confidence_level`=0.95: got 4, at least 6 are needed"),

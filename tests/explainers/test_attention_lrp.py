@@ -714,7 +714,7 @@ class TestModel:
     def test_autocast_is_close(self):
         net = wild(vit("timm")).float()
         exact, _ = LRP(net, composite="cplrp", scale=False)(IMAGES.float(), 0)
-        maps, _ = LRP(metfa.Called(net, autocast=torch.bfloat16), composite="cplrp", scale=False)(IMAGES.float(), 0)
+        maps, _ = LRP(metfa.Called(net, fast="bfloat16"), composite="cplrp", scale=False)(IMAGES.float(), 0)
         assert 0 < (maps - exact).abs().max() < 0.2 * exact.abs().max()
 
     def test_an_answer_in_a_dictionary_is_refused_with_what_to_write(self):
@@ -727,7 +727,7 @@ class TestModel:
 
         check_settings("lrp", {"composite": "cplrp"})
         net = wild(vit("timm")).float()
-        named = explainer_of("lrp", net, {"composite": "cplrp"}, bfloat16=True)
+        named = explainer_of("lrp", net, {"composite": "cplrp"}, fast="bfloat16")
         maps, _ = named(IMAGES.float(), 1)
         exact, _ = LRP(net, composite="cplrp")(IMAGES.float(), 1)
         assert np.corrcoef(maps.flatten(), exact.flatten())[0, 1] > 0.95

@@ -170,7 +170,7 @@ def test_lower_precision(kind, dtype):
     assert maps.dtype == torch.float32
     assert scores.dtype == dtype
     assert (maps - exact).abs().mean() < (1e-5 if dtype == torch.float32 else 0.1)
-    autocast = metfa.Called(network(VIT.make, torch.float32), autocast=torch.bfloat16)
+    autocast = metfa.Called(network(VIT.make, torch.float32), fast="bfloat16")
     assert (kind(autocast)(PIXELS.float(), TARGETS)[0] - exact).abs().mean() < 0.1
 
 

@@ -193,7 +193,9 @@ class TestPrecision:
         net, inputs = averaging(torch.float32), PICTURES.float()
         seen = []
         net[0].register_forward_pre_hook(lambda _, args: seen.append(args[0].stride(1)))
-        explainer = CAM(metfa.Called(net, autocast=torch.bfloat16, memory_format=torch.channels_last))
+        explainer = CAM(metfa.Called(net, fast="bfloat16", memory_format=torch.channels_last))
+        explainer(inputs, 0)  # shows how to fold
+        seen.clear()
         maps, scores = explainer(inputs, 0)
         assert set(seen) == {1}
         assert scores.dtype == torch.bfloat16
@@ -247,7 +249,7 @@ def test_unfit(make, error, message):
 def test_finds_the_cup():
     loaded = metfa.models.load("efficientnet-lite0")
     pixels = loaded.preprocess(Image.fromarray(data.coffee()))[None]
-    explainer = CAM(metfa.Called(loaded.module, autocast=torch.bfloat16, memory_format=torch.channels_last))
+    explainer = CAM(metfa.Called(loaded.module, fast="bfloat16", memory_format=torch.channels_last))
     sample = metfa.explain(explainer, pixels, noise=metfa.noise.Uniform(0.1, bounds=(0, 1)), n_samples=6, rng=0)
     assert loaded.class_names[sample.target[0]] in ("espresso", "cup")
     important = sample.significance_map()[0] == 1

@@ -227,5 +227,5 @@ def test_lower_precision(dtype):
     maps, _ = ScoreCAM(network(VIT.make, dtype))(PIXELS.to(dtype), TARGETS)
     assert maps.dtype == torch.float32
     assert (maps - exact).abs().mean() < (1e-4 if dtype == torch.float32 else 0.1)
-    autocast = metfa.Called(network(VIT.make, torch.float32), autocast=torch.bfloat16)
+    autocast = metfa.Called(network(VIT.make, torch.float32), fast="bfloat16")
     assert (ScoreCAM(autocast)(PIXELS.float(), TARGETS)[0] - exact).abs().mean() < 0.1

@@ -57,7 +57,7 @@ def by_hand(model, inputs, targets, channel_axis=1, scale=True):
 def test_equals_autograd_by_hand(channel_axis, scale):
     maps, scores = Gradient(NET, channel_axis=channel_axis, scale=scale)(PICTURES, [0, 1, 2, 1])
     np.testing.assert_allclose(maps, by_hand(NET, PICTURES, [0, 1, 2, 1], channel_axis, scale), atol=1e-12)
-    assert torch.equal(scores, NET(PICTURES))
+    torch.testing.assert_close(scores, NET(PICTURES))
     assert not scores.requires_grad
     assert not maps.requires_grad
 
@@ -223,7 +223,7 @@ class TestPrecision:
     def test_autocast_is_close_and_leaves_the_model_in_its_precision(self):
         net, inputs = convolutional(dtype=torch.float32), PICTURES.float()
         exact, _ = Gradient(net, scale=False)(inputs, 0)
-        maps, scores = Gradient(metfa.Called(net, autocast=torch.bfloat16), scale=False)(inputs, 0)
+        maps, scores = Gradient(metfa.Called(net, fast="bfloat16"), scale=False)(inputs, 0)
         assert scores.dtype == torch.bfloat16
         assert maps.dtype == torch.float32
         assert 0 < (maps - exact).abs().max() < 0.05 * exact.max()
@@ -258,14 +258,14 @@ class TestPrecision:
         (lambda: Gradient(NET, channel_axis=True), TypeError, "`channel_axis` must be an integer, got bool: True"),
         (lambda: Gradient(NET, channel_axis="1"), TypeError, "`channel_axis` must be an integer, got str: '1'"),
         (
-            lambda: Gradient(metfa.Called(NET, autocast="bfloat16")),
-            TypeError,
-            "`autocast` must be a torch.dtype or None, got str",
+            lambda: Gradient(metfa.Called(NET, fast="float16")),
+            ValueError,
+            "`fast` must be 'exact', 'bfloat16' or None, got 'float16'",
         ),
         (
             lambda: Gradient(metfa.Called(NET, memory_format="nhwc")),
             TypeError,
-            "`memory_format` must be a torch.memory_format or None",
+            "`memory_format` must be 'auto', a torch.memory_format such as torch.channels_last, or None",
         ),
     ],
 )
@@ -278,7 +278,7 @@ def test_settings_are_checked(make, error, message):
     ("inputs", "error", "message"),
     [
         (PICTURES.numpy(), TypeError, r"`inputs` must be a torch\.Tensor, got ndarray"),
-        ([PICTURES], TypeError, r"`inputs` must be a torch\.Tensor, got list"),
+        ([PICTURES], TypeError, r"is a list of 1 array .*, `inputs\[0\]` for one of a batch"),
         ((PICTURES * 255).to(torch.uint8), TypeError, r"floating point to have a gradient, got torch\.uint8"),
         (PICTURES[0, 0], ValueError, r"channels on axis 1, got shape \(6, 5\); where there are no channels write"),
         (PICTURES[0, 0, 0], ValueError, r"channels on axis 1, got shape \(5,\)"),

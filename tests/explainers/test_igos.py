@@ -264,9 +264,7 @@ class TestPrecision:
         )
         assert all(layouts)
         np.testing.assert_allclose(last, plain, atol=1e-3)
-        maps, _ = IGOS(metfa.Called(net, autocast=torch.bfloat16), **SMALL)(
-            PICTURES.float(), TARGETS, rngs=generators()
-        )
+        maps, _ = IGOS(metfa.Called(net, fast="bfloat16"), **SMALL)(PICTURES.float(), TARGETS, rngs=generators())
         assert maps.dtype == torch.float32
         assert not torch.is_autocast_enabled("cpu")
 

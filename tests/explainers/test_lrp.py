@@ -168,7 +168,7 @@ class TestPapersRules:
         expected = torch.stack([by_hand(image, t) for image, t in zip(normalised(PIXELS), [3, 0, 2], strict=True)])
         relevance, scores = LRP(pixel_model(net), scale=False)(PIXELS, [3, 0, 2])
         np.testing.assert_allclose(relevance, summed(expected), atol=1e-10 * expected.abs().max())
-        assert torch.equal(scores, net(normalised(PIXELS)))
+        torch.testing.assert_close(scores, net(normalised(PIXELS)))
         maps, _ = LRP(pixel_model(net))(PIXELS, [3, 0, 2])
         for one, row in zip(maps, summed(expected.abs()), strict=True):
             spread = row.max() - row.min()  # zero where only biases make the units active that lead to the class
@@ -700,12 +700,12 @@ class TestPrecision:
         assert maps.dtype == torch.float32
         assert {parameter.dtype for parameter in net.parameters()} == {dtype}
         expected, _ = LRP(copy.deepcopy(net).float(), scale=False)(PIXELS.to(dtype).float(), 0)
-        np.testing.assert_array_equal(maps, expected)
+        np.testing.assert_allclose(maps, expected, atol=1e-4 * expected.abs().max())
 
     def test_autocast_is_close(self):
         net = residual_net().float()
         exact, _ = LRP(net, scale=False)(PIXELS.float(), 0)
-        maps, _ = LRP(metfa.Called(net, autocast=torch.bfloat16), scale=False)(PIXELS.float(), 0)
+        maps, _ = LRP(metfa.Called(net, fast="bfloat16"), scale=False)(PIXELS.float(), 0)
         assert 0 < (maps - exact).abs().max() < 0.1 * exact.abs().max()
 
     def test_memory_format_changes_nothing(self):
@@ -724,11 +724,6 @@ class TestPrecision:
         ({"bounds": (1, 0)}, ValueError, r"\(lowest, highest\), got \(1, 0\)"),
         ({"bounds": ("a", "b")}, TypeError, "must be numbers, or one for each channel, got"),
         ({"channel_axis": 0}, ValueError, "`channel_axis` must be at least 1, got 0"),
-        (
-            {"model": metfa.Called(residual_net(), autocast=torch.float16)},
-            ValueError,
-            r"must not be torch\.float16",
-        ),
     ],
 )
 def test_settings_are_checked(settings, error, message):

@@ -162,7 +162,9 @@ class TestLibraries:
         exact, _ = RISE(net, n_masks=30)(images, 0, rngs=generators())
         assert set(seen) == {12 * 9, torch.float32}
         seen.clear()
-        explainer = RISE(metfa.Called(net, autocast=torch.bfloat16, memory_format=torch.channels_last), n_masks=30)
+        explainer = RISE(metfa.Called(net, fast="bfloat16", memory_format=torch.channels_last), n_masks=30)
+        explainer(images, 0, rngs=generators())  # shows how to fold
+        seen.clear()
         maps, _ = explainer(images, 0, rngs=generators())
         assert set(seen) == {1, torch.bfloat16}
         assert 0 < (maps - exact).abs().max() < 0.1
@@ -175,11 +177,10 @@ class TestLibraries:
                 self.of_weights += function is torch.ops.aten._to_copy.default and args[0] is net.linear.weight
                 return function(*args, **kwargs or {})
 
-        net = Net(torch.float32)
+        explainer = RISE(metfa.Called(Net(torch.float32), fast="bfloat16"), n_masks=50)
+        net = explainer.model
         with Casts() as casts:
-            RISE(metfa.Called(net, autocast=torch.bfloat16), n_masks=50)(
-                torch.from_numpy(IMAGES).float(), 0, rngs=generators()
-            )
+            explainer(torch.from_numpy(IMAGES).float(), 0, rngs=generators())
         assert casts.of_weights == 1  # of 13 passes
         assert net.linear.weight.dtype == torch.float32
 

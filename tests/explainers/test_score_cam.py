@@ -336,7 +336,9 @@ class TestPrecision:
         exact, _ = ScoreCAM(net)(pictures, TARGETS)
         assert set(seen) == {12 * 9, torch.float32}
         seen.clear()
-        explainer = ScoreCAM(metfa.Called(net, autocast=torch.bfloat16, memory_format=torch.channels_last))
+        explainer = ScoreCAM(metfa.Called(net, fast="bfloat16", memory_format=torch.channels_last))
+        explainer(pictures, TARGETS)  # shows how to fold
+        seen.clear()
         maps, _ = explainer(pictures, TARGETS)
         assert set(seen) == {1, torch.bfloat16}
         assert maps.dtype == torch.float32

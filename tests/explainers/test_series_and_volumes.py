@@ -516,6 +516,15 @@ class TestUnfit:
                 sample = metfa.explain(explainer, series[None], noise=metfa.noise.TimeShift(2), n_samples=3, rng=0)
                 assert sample.values.shape == (3, 1, series.shape[1])
 
+    def test_a_list_of_series(self):
+        rows = [SERIES[0], SERIES[1]]
+        message = r"a list of 2 arrays of shape \(3, 24\), and a batch is one array: write `torch.stack\(inputs\)`"
+        for explainer in (RISE(FLAT[1][0], n_masks=5), Gradient(FLAT[1][0])):
+            with pytest.raises(TypeError, match=message):
+                explainer(rows, 0)
+            with pytest.raises(TypeError, match=message):
+                metfa.explain(explainer, rows, noise=metfa.noise.Uniform(0.1), n_samples=3)
+
     def test_four_axes(self):
         with pytest.raises(
             ValueError, match=r"or volumes \(batch, channels, depth, height, width\), got shape \(1, 1, 2"

@@ -265,7 +265,7 @@ def of_sampling(folder):
     yield Case("seeded", made(metfa.seeded, lambda seeded: seeded(inputs, 0)), {"explainer": linear, "rng": 0})
     own = metfa.randomised(lambda inputs, target, rngs: np.stack([rng.random(3) for rng in rngs]), rng=0)
     yield Case("randomised()", own, {"inputs": inputs, "target": 0, "rngs": None})
-    called = {"batch_size": 2, "softmax": True, "autocast": None, "memory_format": None}
+    called = {"batch_size": 2, "softmax": True, "fast": None, "memory_format": None}
     pictures = torch.rand(2, 3, 8, 8)
     yield Case(
         "Called", made(metfa.Called, lambda asked: asked.probabilities(pictures)), {"model": network(), **called}

@@ -222,7 +222,7 @@ class TestAgainstASlowImplementation:
         images = torch.from_numpy(IMAGES).float()
         exact = overall(model, images, MAPS, 0)
         seen.clear()
-        settings = {"autocast": torch.bfloat16, "memory_format": torch.channels_last}
+        settings = {"fast": "bfloat16", "memory_format": torch.channels_last}
         result = overall(Called(model, **settings), images, MAPS, 0)
         assert set(seen) == {1, torch.bfloat16}
         assert 0 < np.abs(result.score - exact.score).max() < 0.05

@@ -36,9 +36,9 @@ PLACES = ["town", "ulm", "bonn", "kiel"]
 def noisy_rows(noise, table, n=None, seed=1):
     """One noisy copy of each row, as a frame."""
     rows, matched = Rows(table).matched(noise)
-    rng = np.random.default_rng(seed)
-    count = range(len(table)) if n is None else [0] * n
-    return rows.batch([rows.noisy(row, matched, rng, f"row {row}") for row in count])
+    indices = range(len(table)) if n is None else [0] * n
+    rngs = np.random.default_rng(seed).spawn(len(indices))
+    return rows.batch(rows.noisy(indices, matched, rngs, [f"row {row}" for row in indices]))
 
 
 @pytest.fixture(scope="module")

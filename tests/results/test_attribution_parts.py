@@ -314,7 +314,7 @@ def test_names_of_features_belong_to_parts():
         explained(run=metfa.Run(feature_names=["a", "b", "c"]))
     with pytest.raises(ValueError, match="`feature_names` has names of 'tabel', which is no input"):
         explained(run=metfa.Run(feature_names={"tabel": ["a", "b", "c"]}))
-    with pytest.raises(ValueError, match="`feature_names` has 2 names, but an attribution has 3 features"):
+    with pytest.raises(ValueError, match=r"`feature_names\['table'\]` has 2 names, but an attribution has 3"):
         explained(run=metfa.Run(feature_names={"table": ["a", "b"]}))
     with pytest.raises(ValueError, match="`explainer` returned one map: write a list of names"):
         explained(lambda inputs, target: inputs["table"], run=metfa.Run(feature_names={"table": ["a", "b", "c"]}))

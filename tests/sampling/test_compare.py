@@ -580,7 +580,7 @@ class TestOneCall:
             def set_postfix_str(self, text):
                 pass
 
-        monkeypatch.setattr("metfa.sampling.paired.progress_bar", Bar)
+        monkeypatch.setattr("metfa.sampling.progress.progress_bar", Bar)
         compared()
         assert seen[0] == (2 * 3 * 12, 0)
         assert sum(seen[1:]) == 2 * 3 * 12

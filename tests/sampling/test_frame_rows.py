@@ -13,7 +13,8 @@ from sklearn.preprocessing import OneHotEncoder
 
 import metfa
 from metfa.noise import Compose, Gaussian, per_column
-from metfa.sampling.rows import Rows, RowsInGraph, one_row
+from metfa.sampling.entries import one_row
+from metfa.sampling.rows import Rows, RowsInGraph
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -89,6 +90,31 @@ def test_ids_do_not_depend_on_the_other_rows():
     assert Rows(TABLE).ids()[3] == Rows(TABLE[3:4]).ids()[0]
     assert len(set(Rows(TABLE).ids())) == N
     assert Rows(TABLE.astype({"town": "category"})).ids() == Rows(TABLE).ids()
+
+
+@pytest.mark.parametrize(
+    ("index", "named"),
+    [
+        (pd.Index([7, 8, 9], name="person"), ("7", "8", "9")),
+        (["anna", "ben", "cleo"], ("anna", "ben", "cleo")),
+        (pd.MultiIndex.from_product([["a"], [1, 2, 3]]), ("('a', 1)", "('a', 2)", "('a', 3)")),
+        (pd.date_range("2024-01-01", periods=3), tuple(f"2024-01-0{day} 00:00:00" for day in (1, 2, 3))),
+        ([7, 8, 9], None),  # places in another table
+        (["anna", "ben", "anna"], ("anna", "ben", "anna#1")),
+    ],
+)
+def test_an_index_with_a_name_or_of_texts_names_the_rows(index, named):
+    frame = TABLE[:3].set_axis(index)
+    sample = metfa.explain(contribution, frame, 0, noise=NOISE, n_samples=5, rng=0)
+    if named is None:
+        assert sample.input_names == Rows(TABLE[:3].reset_index(drop=True)).ids()
+    else:
+        assert sample.input_names == named
+        assert sample.summary()[1].place == f"input 1 of 3 ({named[1]})"
+    alone = metfa.explain(contribution, frame.iloc[1:2], 0, noise=NOISE, n_samples=5, rng=0)
+    np.testing.assert_array_equal(alone.values[:, 0], sample.values[:, 1])
+    run = metfa.Run(input_names=["a", "b", "c"])
+    assert metfa.explain(contribution, frame, 0, noise=NOISE, n_samples=1, run=run).input_names == ("a", "b", "c")
 
 
 def test_polars():

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from metfa.noise import Uniform
+from metfa.sampling.entries import count_rows, one_row
 from metfa.sampling.fitting import like_row
-from metfa.sampling.rows import Rows, count_rows, one_row
+from metfa.sampling.rows import Rows
 
 
 def rng():
@@ -154,7 +155,7 @@ def test_unfit_inputs_are_refused(inputs, error, message):
 
 class TestNoise:
     def noisy(self, inputs, noise, index=1):
-        return Rows(inputs).noisy(index, noise, rng(), f"input {index}, sample 4")
+        return Rows(inputs).noisy([index], noise, [rng()], [f"input {index}, sample 4"])[0]
 
     def test_none_leaves_the_row(self):
         assert (self.noisy(ARRAY, None) == ARRAY[1]).all()

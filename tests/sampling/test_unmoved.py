@@ -144,8 +144,8 @@ class TestTexts:
         return np.array([0.3 + 0.4 * ("of" in text.split()) for text in texts])
 
     def test_no_word_has_a_synonym(self):
-        assert not any(metfa.text.Synonyms(0.3).coverage(self.text))
-        with pytest.warns(DegenerateAttributionsWarning, match=r"no noisy copy differs .*Synonyms\.coverage"):
+        assert not any(metfa.text.SenseSynonyms(0.5).coverage(self.text))
+        with pytest.warns(DegenerateAttributionsWarning, match=r"no noisy copy differs .*`coverage` of `metfa"):
             sample = explain_text(self.model, self.text, method=Occlusion, n_samples=20, rng=0)
         assert not sample.significance_map().any()
         shown = metfa.text.render_terminal(sample, colour=False, width=75)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.ensemble import (
     GradientBoostingClassifier,
@@ -60,7 +61,8 @@ def test_a_forest(forest, table):
     bare = shap.TreeExplainer(forest).shap_values(table.iloc[3:6])
     expected = [row[:, target] for row, target in zip(bare, sample.target, strict=True)]
     np.testing.assert_allclose(sample.vanilla, expected)
-    assert sample.input_names == ("3", "4", "5")
+    one = explain(forest, table.iloc[[4]], background=table, n_samples=6, rng=0)
+    np.testing.assert_array_equal(sample.values[:, 1:2], one.values)  # a row alone is the row of the batch
     assert sample.signed
     said = sample.summary()[0].explained
     place = sample.target[0]
@@ -68,6 +70,7 @@ def test_a_forest(forest, table):
     named = asked(forest, table.set_axis([f"row-{k}" for k in range(len(table))]))
     assert named.summary()[1].place == "input 1 of 3 (row-4)"
     assert "input 1 of 3 (row-4)" in named.plot(index=1).get_suptitle()
+    assert asked(forest, table.rename_axis("person")).input_names == ("3", "4", "5")
 
 
 def test_a_class_by_its_name(forest, table):
@@ -221,10 +224,20 @@ def test_refusals(forest, table, answers):
         asked(RidgeClassifier().fit(table, answers), table)
     with pytest.raises(TypeError, match="a single row or column"):
         explain(forest, table.iloc[0], background=table)
-    with pytest.raises(TypeError, match="`frame` must be a data frame or an array"):
+    for word, ours in (("X", "inputs"), ("X_train", "background"), ("seed", "rng")):
+        with pytest.raises(TypeError, match=f"explain has no argument `{word}`, here it is '{ours}'"):
+            explain(forest, **{word: table})
+    with pytest.raises(TypeError, match="`inputs` must be a data frame or an array"):
         explain(forest, [[1.0, 2.0]], background=table)
-    with pytest.raises(TypeError, match="`background` is an array and `frame` is a data frame"):
+    with pytest.raises(TypeError, match="`background` is an array and `inputs` is a data frame of pandas"):
         explain(forest, table.iloc[:2], background=table.to_numpy())
+    columns = pl.DataFrame({name: table[name].to_list() for name in table})
+    with pytest.raises(
+        TypeError, match="`background` is a data frame of polars and `inputs` is a data frame of pandas"
+    ):
+        explain(forest, table.iloc[:2], background=columns)
+    with pytest.raises(TypeError, match=r"got LazyFrame: .*: write `inputs.collect\(\)`"):
+        explain(forest, columns.lazy(), background=columns)
     with pytest.raises(ValueError, match="must have rows and columns"):
         explain(forest, table.iloc[:0], background=table)
     with pytest.raises(ValueError, match="income"):

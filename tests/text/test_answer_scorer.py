@@ -9,44 +9,17 @@ import torch
 import metfa
 from metfa.text import AnswerScorer, explain_answer
 
-transformers = pytest.importorskip("transformers")
-tokenizers = pytest.importorskip("tokenizers")
-
-WORDS = ["<bos>", "<eos>", "the", "sky", "is", "blue", ".", "red", "grass", "green", "why", "because", "so", "it"]
-WORDS += ["a", "b", "c", "d", "e"]
-ROWS = [
-    ["the sky is blue .", "grass is green ."],
-    [],
-    ["grass is green ."],
-    ["it is so .", "a b c .", "the sky is blue ."],
-]
+from .language_models import ROWS, SETTINGS, WORDS, tiny_model, tiny_tokenizer, transformers
 
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({word: i for i, word in enumerate(WORDS)}, "<bos>"))
-    words.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
-    words.post_processor = tokenizers.processors.TemplateProcessing(single="<bos> $A", special_tokens=[("<bos>", 0)])
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=words, bos_token="<bos>", eos_token="<eos>")
+    return tiny_tokenizer()
 
 
 @pytest.fixture(scope="module", params=["gpt2", "llama"])
 def model(request):
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        if request.param == "gpt2":
-            config = transformers.GPT2Config(
-                vocab_size=len(WORDS), n_positions=40, n_embd=16, n_layer=2, n_head=2, initializer_range=0.5
-            )
-            return transformers.GPT2LMHeadModel(config).eval()
-        config = transformers.LlamaConfig(
-            vocab_size=len(WORDS), hidden_size=16, intermediate_size=16, num_hidden_layers=2, num_attention_heads=4,
-            num_key_value_heads=2, max_position_embeddings=40, initializer_range=0.5,
-        )  # fmt: skip
-        return transformers.LlamaForCausalLM(config).eval()
-
-
-SETTINGS = {"template": "{sources} {question}", "question": "why is it so", "separator": " "}
+    return tiny_model(request.param)
 
 
 def by_hand(model, kept, answer):

@@ -26,7 +26,11 @@ class Model:
         ({"noise": lambda text, rng: text.split()}, TypeError, "`noise` must return a text for a text, got list"),
         ({"noise": lambda text, rng: None}, TypeError, "`noise` must return a text for a text, got NoneType"),
         ({"noise": lambda text, rng: text + " too"}, ValueError, "keep the number of words, but made 5 of 4"),
-        ({"noise": Synonyms}, TypeError, r"such as metfa\.text\.Synonyms\(0\.3\), or None, got the class Synonyms"),
+        (
+            {"noise": Synonyms},
+            TypeError,
+            r"such as metfa\.text\.SenseSynonyms\(0\.5\), or None, got the class Synonyms",
+        ),
         ({"noise": None}, ValueError, r"give a noise such as metfa\.text\.Synonyms\(0\.3\)"),
         (
             {"method": metfa.seeded(lambda inputs, target: inputs)},

@@ -4,6 +4,7 @@ import base64
 import math
 import re
 import zlib
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -56,7 +57,7 @@ def test_draws_by_hand():
     rng = np.random.default_rng(5)
     (draws,) = effects([SOURCES], rngs=[rng])
     mask = np.random.default_rng(5).random(6) < 0.5
-    (control,) = next(value for key, value in effects._known.items() if isinstance(value, tuple))
+    ((control,),) = effects._controls_of.values()
     for part in range(6):
         with_it, without = mask.copy(), mask.copy()
         with_it[part], without[part] = True, False
@@ -155,9 +156,10 @@ def test_several_answers_share_their_prompts():
     assert re.search(r"^explained: +answer 1$", said, re.MULTILINE)
     assert re.search(r"^whole prompt: +score 4 of answer 0, 4 of answer 1$", said, re.MULTILINE)
     assert "class" not in said
-    assert "answer 1; explained by" in render_terminal(sample.of_input(1), colour=False)
-    with pytest.raises(ValueError, match=r"write `sample.of_input\(0\)`"):
-        render_terminal(sample, colour=False)
+    assert render_terminal(sample.of_input(1), colour=False).startswith("answer 1 [1]\n")
+    plain = replace(sample, provenance={name: sample.provenance[name] for name in ("notes", "prompts")})
+    with pytest.raises(ValueError, match=r"write `sample.of_input\(0\)`"):  # as results from before had no texts
+        render_terminal(plain, colour=False)
     one = explain_answer(lambda rows: scorer(rows)[:, 1], SOURCES, delta=LOG2, n_samples=20, rng=0)
     np.testing.assert_array_equal(one.values[:, 0], sample.values[:, 1])
 
@@ -191,8 +193,14 @@ def test_what_a_service_has_answered_is_kept(tmp_path):
     for fails["after"] in (3, 8):  # in the pilot, and in the samples
         with pytest.raises(ConnectionError):
             explain_answer(service, SOURCES, **settings)
+        with pytest.raises(ValueError, match="holds an unfinished run: to resume it, repeat the call"):
+            metfa.load(tmp_path / "answers")
     fails["after"] = 100
     sample = explain_answer(service, SOURCES, **settings)
+    loaded = metfa.load(tmp_path / "answers")
+    np.testing.assert_array_equal(loaded.values, sample.values)
+    assert str(loaded.summary()[0]) == str(sample.summary()[0])
+    assert render_terminal(loaded, colour=False) == render_terminal(sample, colour=False)
     assert sum(asked) <= 1 + 24 + 20 + 3 * 8
     assert sample.significance_map().tolist() == [[1, 1, -1, -1, -1, -1]]
     again = explain_answer(service, SOURCES, **settings)
@@ -212,7 +220,7 @@ def test_the_page_says_what_the_marks_mean(tmp_path):
     shown = re.sub(r"<(script|style).*?</\1>", "", page, flags=re.DOTALL)
     assert "unimportant" not in shown
     assert "marked “adds more than 0.693 in some context”" in shown
-    assert "does not say that it does not matter: another may say the same" in shown
+    assert "does not say that it does not matter, as another source may say the same" in shown
     assert '"calledAt": 0.693' in page or '"calledAt":0.693' in page
 
 
@@ -345,7 +353,7 @@ def copies():
 def test_every_view_shows_the_mean_contribution_of_a_source(copies, tmp_path):
     mean, interval = copies.mean()[0], copies.mean_interval()
     assert not np.allclose(mean, copies.smoothed(0.95)[0])
-    shown = f"{mean[0]:.3g} [{interval.low[0, 0]:.3g}, {interval.high[0, 0]:.3g}]"
+    shown = f"{mean[0]:.2f} [{interval.low[0, 0]:.2f}, {interval.high[0, 0]:.2f}]"
     assert f"0: A here   {shown}" in render_terminal(copies, colour=False)
     layers = layers_of(copies, 0.95, np.asarray)
     assert set(layers["maps"]) == {"mean", "lower", "upper"}

@@ -14,7 +14,7 @@ from scipy import stats as scipy_stats
 
 import metfa
 from metfa._base.provenance import describe
-from metfa.text import Synonyms
+from metfa.text import SenseSynonyms, Synonyms
 from metfa.text import _wordnet as wordnet
 from metfa.text.words import words_of
 
@@ -32,7 +32,8 @@ def rng(seed=0):
 def by_hand(word, part, *, table):
     """Synonyms of a word read off the shipped text by another way."""
     lines = [line.split("\t") for line in table.splitlines()]
-    return next((line[2].split() for line in lines if line[:2] == [word, part]), [])
+    senses = next((line[2].split("|") for line in lines if line[:2] == [word, part]), [])
+    return list(dict.fromkeys(synonym for sense in senses for synonym in sense.split(" ")[1:]))
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +147,8 @@ def test_one_word_for_one_word_among_all_scripts():
 @pytest.mark.slow
 def test_every_synonym_is_one_word_wherever_it_is_put(table):
     noise = Synonyms(1.0, multi_word=True)
-    words = sorted({line.split("\t")[0] for line in table.splitlines()})
+    words = [line.split("\t") for line in table.splitlines()]
+    words = sorted({word for word, part, senses in words if part in wordnet.PARTS and " " in senses})
     for form in (str.lower, str.capitalize, str.upper):
         text = " , ".join(map(form, words))
         noisy = words_of(noise(text, rng(8)))
@@ -316,24 +318,36 @@ def test_table_is_small_and_stands_beside_its_licence():
 
 
 def test_table_is_plain_text_of_single_lower_case_words(table):
-    rows = [line.split("\t") for line in table.splitlines()]
-    assert rows == sorted(rows)
-    words = {word for word, _, _ in rows}
-    single = {word for word, _, synonyms in rows if any("_" not in synonym for synonym in synonyms.split())}
-    assert (len(rows), len(words), len(single)) == (52_211, 47_792, 44_179)
-    assert {part for _, part, _ in rows} == set(wordnet.PARTS)
+    lines = table.splitlines()
+    assert lines == sorted(lines)
+    rows = [line.split("\t") for line in lines]
+    assert {part for _, part, _ in rows} == {*wordnet.PARTS, "noun+", "verb+"}
+    words = {word for word, part, _ in rows if "+" not in part}
+    assert (len(rows), len(words)) == (61_125, 51_636)
     assert all(word.islower() and word.isascii() and "_" not in word for word in words)
-    for word, _, synonyms in rows:
-        found = synonyms.split(" ")
-        assert len(set(found)) == len(found)
+    with_synonyms, single = [], set()
+    for word, part, content in rows:
+        if "+" in part:
+            continue
+        senses = [sense.split(" ") for sense in content.split("|")]
+        assert all(count == "" or int(count) > 0 for count, *_ in senses)
+        found = [synonym for _, *synonyms in senses for synonym in synonyms]
         assert word not in found
         assert all(s.islower() and s.isascii() and s[0].isalnum() and s[-1].isalnum() for s in found)
+        with_synonyms += [word] * bool(found)
+        single |= {word} if any("_" not in synonym for synonym in found) else set()
+    assert (len(with_synonyms), len(set(with_synonyms)), len(single)) == (52_211, 47_792, 44_179)
 
 
 def test_damaged_table_is_refused():
-    content = wordnet.packed({part: {} for part in wordnet.PARTS} | {"noun": {"film": "movie"}})
-    assert wordnet.unpacked(content)["noun"] == {"film": "movie"}
-    bomb = wordnet.packed({part: {} for part in wordnet.PARTS} | {"noun": {"film": "m" * wordnet.LARGEST}})
+    def one(synonyms):
+        senses = {part: {} for part in wordnet.PARTS} | {"noun": {"film": f"3 {synonyms}"}}
+        return wordnet.packed(wordnet.WordNet(senses, {"noun": {"leaves": "leaf"}, "verb": {}}))
+
+    content = one("movie")
+    assert wordnet.unpacked(content).of("film", "noun") == [(3, ("movie",))]
+    assert wordnet.unpacked(content).irregular("leaf", "noun") == ["leaves"]
+    bomb = one("m" * wordnet.LARGEST)
     assert len(bomb) < 100_000
     for bad in (content[:-8], bomb):
         with pytest.raises(ValueError, match=f"the table of synonyms is damaged: .* more than {wordnet.LARGEST} bytes"):
@@ -360,6 +374,22 @@ def write_wordnet(folder, *, index="index", data="data"):
 
 
 class TestFolder:
+    def test_counts_and_irregular_forms(self, tmp_path):
+        write_wordnet(tmp_path)
+        with pytest.raises(FileNotFoundError, match=r"lacks cntlist\.rev"):
+            SenseSynonyms(1, wordnet=tmp_path)
+        (tmp_path / "cntlist.rev").write_text(
+            "film%1:06:00:: 1 6\nfilm%1:15:00:: 2 5\nmovie%1:06:00:: 1 2\ngalore%5:00:00:x:00 1 4\n"
+        )
+        (tmp_path / "noun.exc").write_text("filmen film\n")
+        (tmp_path / "verb.exc").write_text("")
+        noise = SenseSynonyms(1, wordnet=tmp_path)
+        assert noise.candidates("Film films filmen movie galore plentiful") == (
+            ("movie",), ("movies",), ("movies",), ("film",), (), ("galore",)
+        )  # fmt: skip
+        assert wordnet.wordnet_of(str(tmp_path)).irregular("film", "noun") == ["filmen"]
+        assert SenseSynonyms(1, share=0.6, wordnet=tmp_path).candidates("film movie") == ((), ())
+
     def test_small(self, tmp_path):
         write_wordnet(tmp_path)
         noise = Synonyms(1, wordnet=tmp_path)

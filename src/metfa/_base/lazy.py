@@ -9,7 +9,7 @@ from typing import Any
 
 __all__ = ["lazy_names", "needs_extra"]
 
-LIGHT = {"matplotlib": "'metfa[plot]'", "PIL": "'metfa[plot]'", "tqdm": "tqdm"}  # without torch, which is large
+LIGHT = {"matplotlib": "'metfa[plot]'", "PIL": "'metfa[plot]'", "tqdm": "tqdm", "xarray": "xarray"}  # without torch
 
 
 @contextmanager

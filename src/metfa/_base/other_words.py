@@ -20,7 +20,8 @@ THEIRS = {  # of Captum, SHAP, LIME, pytorch-grad-cam, Quantus, scikit-learn
     "n_iterations": (*STEPS, *COUNTS),
     "rng": ("seed", "random_state", "random_seed", "generator"),
     "target": ("targets", "label", "labels", "class_idx", "class_index", "target_class", "output_index", "y"),
-    "inputs": ("x", "X", "input", "input_tensor", "image", "images", "data", "rows"),
+    "inputs": ("x", "X", "input", "input_tensor", "image", "images", "data", "rows", "df", "frame"),
+    "background": ("X_train", "train", "training_data", "masker", "baseline", "reference", "table"),
     "batch_size": ("internal_batch_size", "perturbations_per_eval", "nt_samples_batch_size", "bs"),
     "noise": ("stdevs", "stdev", "sigma", "std", "noise_level", "perturb_func", "perturbation"),
     "std": ("stdevs", "stdev", "sigma", "noise_level", "noise"),
@@ -32,6 +33,8 @@ THEIRS = {  # of Captum, SHAP, LIME, pytorch-grad-cam, Quantus, scikit-learn
     "run": ("store", "progress", "show_progress", "verbose", "cache", "input_names", "feature_names", "first_sample"),
     "n_segments_shown": ("num_features", "top_labels", "positive_only"),
     "reshape_transform": ("reshape",),
+    "fast": ("autocast", "amp", "precision", "compile", "fold"),
+    "memory_format": ("layout", "channels_last"),
     "keep": ("p", "p1", "probability"),
     "grid": ("s", "mask_size", "sliding_window_shapes", "cell_size"),
 }

@@ -12,7 +12,10 @@ __all__ = ["begins_with", "foreign_in"]
 BEGINNING = 4096  # bytes of a file in which a mark of ours is looked for
 WRITTEN = (  # names of all files that this library writes into a folder of its own
     *("manifest.json", "run.json", "done.bin", ".lock", "learned.json", "inputs.json", "context.json", "attack.json"),
-    *("about.json",),
+    *(
+        "about.json",
+        "levels.json",
+    ),
     *("changes.json", "failures.json", "rows.csv", "tables.md", "tables.tex", "table-[0-9]*.csv"),
     *("differences.md", "differences.tex", "difference-[0-9]*.csv"),
     *("report.txt", "report.html", "words.html", "figure.png", "figure-[0-9]*.png", "maps.png", "maps-[0-9]*.png"),

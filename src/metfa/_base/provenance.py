@@ -21,13 +21,16 @@ PASSING_ON = ("seeded", "randomised", "OfOutput", "ShapExplainer", "LimeExplaine
 OPENING = re.compile(rf"(?:{'|'.join(PASSING_ON)})\((?:\w+=)?(?=[\w<])")
 
 
-def describe(thing: Any) -> str:
+def describe(thing: Any, instead: tuple[str, str] = ("", "")) -> str:
     """Short name of an explainer or a noise with its settings, equal in every process.
 
     Different settings give different names where the settings can be seen: in the fields of a dataclass, the arguments
     of a partial function, the content of an array, or the object's own one-line repr. Longer content is cut.
+    `instead`: words, and those that stood in their place in an earlier version.
     """
+    now, before = instead
     text = printable(_described(thing))
+    text = text.replace(now, before) if now else text
     if len(text) <= LONGEST:
         return text
     return f"{text[:LONGEST]}... [{_digest(text.encode())}]"

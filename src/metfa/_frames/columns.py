@@ -140,23 +140,27 @@ class Columns:
         ends = np.array([column.ends for column in self.columns])
         return np.array([column.whole for column in self.columns]), ends[:, 0], ends[:, 1]
 
-    def check_row(self, noisy: np.ndarray, row: np.ndarray, where: str) -> None:
+    def fit(self, noisy: np.ndarray, rows: np.ndarray) -> bool:
+        """Whether all codes (n, columns) that a noise made of `rows` stand for values."""
+        return not any(found.any() for found in self._misfits(noisy, rows))
+
+    def check_row(self, noisy: np.ndarray, row: np.ndarray, where: Any) -> None:
         """Raise unless the codes that a noise made of a `row` stand for values; `where` names the row."""
-        if np.isfinite(noisy).all():
-            bad = np.zeros(len(noisy), bool)
-        else:
-            bad = np.isinf(noisy) | (np.isnan(noisy) & ~np.isnan(row))
+        bad, wrong = self._misfits(noisy, row)
         if bad.any():
             raise ValueError(f"`noise` made NaN or infinity of column {self.names[bad.argmax()]!r} of {where}")
-        whole, low, high = self.limits
-        if not whole.any():
-            return
-        wrong = whole & ((noisy != np.rint(noisy)) | (noisy < low) | (noisy > high)) & ~np.isnan(noisy)
         if wrong.any():
             place = int(wrong.argmax())
             raise TypeError(self._unfit(self.columns[place], noisy[place], where))
 
-    def _unfit(self, column: Column, code: float, where: str) -> str:
+    def _misfits(self, noisy: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which codes are NaN or infinity and should not, and which are no values of their columns."""
+        whole, low, high = self.limits
+        missing = np.isnan(noisy)
+        wrong = whole & ~missing & ((noisy != np.rint(noisy)) | (noisy < low) | (noisy > high))
+        return np.isinf(noisy) | (missing & ~np.isnan(rows)), wrong
+
+    def _unfit(self, column: Column, code: float, where: Any) -> str:
         by_name = "take a noise that knows columns, such as `metfa.noise.per_column(table, 0.1)`, which "
         remedy = "leaves it as it is"
         if column.kind == "integer":

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from metfa._base.validation import check_flag
+
+if TYPE_CHECKING:
+    from metfa.plot.settings import InFigure
 
 __all__ = ["AttackResult", "Measured", "distance"]
 
@@ -155,11 +158,11 @@ class AttackResult:
 
         return save_attack(self, path, overwrite=overwrite)
 
-    def plot(self, **settings: Any) -> Any:
+    def plot(self, *, index: int = 0, title: str | None = None, fig: InFigure | None = None) -> InFigure:
         """Draw one image before and after, its maps and the curves of the attack; see `metfa.plot.attack`."""
         from metfa.plot import attack
 
-        return attack(self, **settings)
+        return attack(self, index=index, title=title, fig=fig)
 
     def _nearer(self, part: str) -> np.ndarray:
         shown = "" if self.knows == "nothing" or self.clean.defended is None else " defended"

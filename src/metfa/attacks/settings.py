@@ -10,7 +10,7 @@ from metfa._base.validation import MOST_CALLS, check_number, did_you_mean, keep,
 __all__ = ["PRESETS", "AttackSettings", "settings_of"]
 
 Weight = float | tuple[float, float]
-CHOICES = {
+CHOICES: dict[str, tuple[str | None, ...]] = {
     "step": ("adam", "sign"),
     "schedule": ("constant", "linear", "cosine"),
     "prediction_loss": ("probabilities", "cross-entropy", "margin"),

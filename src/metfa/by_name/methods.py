@@ -15,7 +15,7 @@ from metfa._base.validation import did_you_mean
 from metfa.calls.called import Called
 from metfa.calls.held import SETTINGS
 
-__all__ = ["Of", "check_method", "check_settings", "explainer_of", "method_forms", "methods_of"]
+__all__ = ["GRADCAM", "Of", "check_method", "check_settings", "explainer_of", "method_forms", "methods_of"]
 
 Of = Literal["image", "text", "scene"]
 METHODS = {
@@ -57,7 +57,7 @@ NO_SETTINGS = {  # given in other ways; for images also `scale`, because the pap
     "scene": {"called", "model", "rng", "scale", "reshape_transform", "target_class", "region"},
 }
 BATCHES, PROBABILITIES = ("batch_size",), ("batch_size", "softmax")
-ASKING = {  # settings of the `Called` that matter to a method
+ASKING: dict[str, tuple[str, ...]] = {  # settings of the `Called` that matter to a method
     "smoothgrad": BATCHES,
     **dict.fromkeys(("rise", "lime", "igos", "scorecam", "mask", "grid-saliency", "lemna", "occlusion"), PROBABILITIES),
 }
@@ -100,21 +100,19 @@ def check_settings(method: str, settings: dict[str, Any], of: Of = "image") -> N
         explainer_of(method, network, settings, of)
 
 
-def explainer_of(method: str, model: Any, settings: dict[str, Any], of: Of = "image", *, bfloat16: bool = False) -> Any:
+def explainer_of(method: str, model: Any, settings: dict[str, Any], of: Of = "image", *, fast: Any = None) -> Any:
     """Explainer of a model, from the method's name, or from ``package.module:callable``, called with the model."""
     if method in methods_of(of):
         _check_names(settings, _settings_of(method, of), method)
-        asking = _asking(method, model, of, bfloat16=bfloat16) | {
-            name: settings[name] for name in SETTINGS if name in settings
-        }
+        asking = _asking(method, model, of, fast) | {name: settings[name] for name in SETTINGS if name in settings}
         own = {name: value for name, value in settings.items() if name not in SETTINGS}
         return _kind(method, of)(Called(model, **asking) if asking else model, **own)
     source, _, name = method.partition(":")
     if source == "captum":
-        return explainers.from_captum(model, name, **settings)
+        return explainers.from_captum(Called(model, fast=fast), name, **settings)
     if source == GRADCAM:
         _check_names(settings, ["layer", *(other for other in settings if not our_word(other, ["layer"]))], method)
-        return explainers.from_gradcam(name or "GradCAM", model, **settings)
+        return explainers.from_gradcam(name or "GradCAM", Called(model, fast=fast), **settings)
     factory = imported(method, "the method")
     _check_names(settings, _arguments(factory, settings), method)
     explainer = factory(model, **settings)
@@ -134,13 +132,11 @@ def _settings_of(method: str, of: Of) -> list[str]:
     return [*own, *(name for name in ASKING.get(method, ()) if of != "scene" or name != "softmax")]
 
 
-def _asking(method: str, model: Any, of: Of, *, bfloat16: bool) -> dict[str, Any]:
+def _asking(method: str, model: Any, of: Of, fast: Any) -> dict[str, Any]:
     """How a method asks unless its settings say otherwise."""
     if of == "text":
         return {"softmax": False} if method in ASKING else {}
-    import torch
-
-    asking: dict[str, Any] = {"memory_format": torch.channels_last, "autocast": torch.bfloat16 if bfloat16 else None}
+    asking: dict[str, Any] = {} if fast is None else {"fast": fast}
     # the region's model knows whether its network gives logits
     return {**asking, "softmax": model.softmax} if of == "scene" else asking
 

@@ -6,13 +6,14 @@ from typing import Any
 
 from metfa import noise as noises
 from metfa.by_name.methods import Of
-from metfa.text import Synonyms
+from metfa.text import SenseSynonyms, Synonyms
 
 __all__ = ["NOISE_FORMS", "TEXT_NOISE_FORMS", "noise_of"]
 
 NOISE_FORMS = "uniform:RADIUS, gaussian:STD, laplace:SCALE, brightness:LOW:HIGH[:image|pixel], joined by +, or none"
 TEXT_NOISE_FORMS = (
-    "synonyms:P[:PARTS], P the probability of each word to be replaced, PARTS of speech such as adj+adv, or none"
+    "sense-synonyms:P[:nltk], P the probability of each word to be replaced by a synonym in its most frequent sense, "
+    "with nltk's tagger; synonyms:P[:PARTS], in any sense, PARTS of speech such as adj+adv; or none"
 )
 
 
@@ -20,7 +21,8 @@ def noise_of(text: str, of: Of = "image") -> Any:
     """Noise from its text form.
 
     For images this is noise on pixels in [0, 1], such as ``uniform:0.1`` or ``gaussian:0.1+brightness:0.9:1.1``; for
-    texts ``synonyms:0.3`` or ``synonyms:0.3:adj+adv``. ``none`` gives None, for methods with randomness of their own.
+    texts ``sense-synonyms:0.5``, ``synonyms:0.3`` or ``synonyms:0.3:adj+adv``. ``none`` gives None, for methods with
+    randomness of their own.
     """
     if text == "none":
         return None
@@ -32,9 +34,11 @@ def noise_of(text: str, of: Of = "image") -> Any:
 
 def _synonyms(text: str) -> Any:
     kind, *fields = text.lower().split(":")
-    if kind != "synonyms" or len(fields) not in (1, 2) or not all(fields):
+    if kind not in ("synonyms", "sense-synonyms") or len(fields) not in (1, 2) or not all(fields):
         raise ValueError(f"the noise must be {TEXT_NOISE_FORMS}, got {text!r}")
     try:
+        if kind == "sense-synonyms":
+            return SenseSynonyms(float(fields[0]), part_of_speech=fields[1] if len(fields) == 2 else "counts")
         parts = [part.strip() for part in fields[1].split("+")] if len(fields) == 2 else None
         return Synonyms(float(fields[0]), part_of_speech=parts)
     except ValueError as error:

@@ -14,7 +14,7 @@ from metfa._arrays import is_array, is_floating, namespace, to_host
 from metfa._base.warnings import ModelOutputWarning, warn
 from metfa.calls.behind import function_behind, loaded_torch, owner_of
 from metfa.calls.fixed_batch import explain_fixed_batch
-from metfa.calls.inputs import channels_last_message, refuse_ragged, what_convolutions_take
+from metfa.calls.inputs import channels_last_message, refuse_lists, refuse_ragged, what_convolutions_take
 
 __all__ = [
     "about",
@@ -68,6 +68,9 @@ def answered(model: Any, batch: Any) -> Any:
         explain_fixed_batch(model, batch, error)
         if isinstance(error, RuntimeError) or (type(error) is ValueError and OF_BATCH_NORM.search(str(error))):
             _explain_shape(model, batch, error)
+        torch = loaded_torch()
+        if torch is not None and isinstance(model, torch.nn.Module):  # functions may take lists
+            refuse_lists(batch)
         refuse_ragged(batch)
         raise
 

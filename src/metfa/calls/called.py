@@ -6,25 +6,42 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from metfa._arrays import copied, first_not_finite, namespace, to_host, widen
+from metfa._arrays import copied, first_not_finite, to_host, widen
 from metfa._base.one_line import one_line
+from metfa._base.other_words import our_words
 from metfa._base.validation import check_flag, check_function, positive_int
 from metfa._base.warnings import RowDependenceWarning, warn
-from metfa.calls.answers import about, answered, checked_scores, chosen, softmax, warn_of_probabilities
+from metfa.calls.answers import about, chosen, softmax, warn_of_probabilities
+from metfa.calls.at_fault import or_the_row_at_fault
 from metfa.calls.batches import in_batches
 from metfa.calls.behind import loaded_torch
+from metfa.calls.fast import fast_copy
 from metfa.calls.guard import model_in_evaluation, normalises_by_batch
-from metfa.calls.inputs import batch_of, check_values, require_tensor
-from metfa.calls.row_dependence import RowLook, row_by_row
+from metfa.calls.inputs import batch_of
+from metfa.calls.layouts import AUTO, Layouts, check_layout
+from metfa.calls.parts import (
+    are_parts,
+    asked_scores,
+    each,
+    joined,
+    largest,
+    n_needed,
+    name_in_words,
+    named,
+    of_rows,
+    rows_in,
+)
+from metfa.calls.row_dependence import RowLook
 from metfa.calls.targets import row_targets, target_indices
 
 __all__ = ["Called"]
 
 
+@our_words
 @dataclass(frozen=True)
 class Called:
     r"""A model, and how it is asked. Explainers and metrics take one wherever they take a model.
@@ -38,21 +55,26 @@ class Called:
         `FixedBatch` first.
     batch_size : int, optional
         Rows in one pass. Changed copies of the inputs, which some explainers and metrics make, are rows too. None: 16
-        on a CPU, fewer if images are larger than 256 x 256 pixels (one from 1024 x 1024 on); 256 on a GPU, halved until
-        they fit; 256 for texts. It changes speed, memory and rounding only. (Explainers that ask only about the rows
-        given, such as `Gradient`, use one pass.)
+        on a CPU, 256 on a GPU, fewer of images that would not fit into memory (4 kB a pixel; 4 GiB on a CPU, so one
+        from 1024 x 1024 on, a quarter of a GPU's), halved until they fit; 256 for texts. It changes speed, memory and
+        rounding only. (Explainers that ask only about the rows given, such as `Gradient`, use one pass.)
     softmax : bool
         Turn the model's scores into probabilities by a softmax over classes, where probabilities are asked for. False
         uses the scores as they are: for models that return probabilities. (Gradients are always those of the scores as
         they are. Text models usually return probabilities, so there a plain model means ``Called(model,
         softmax=False)``.)
-    autocast : torch.dtype, optional
-        Run the model in this lower precision, such as ``torch.bfloat16``. This is faster. Single maps change (those of
-        `Gradient` correlate at about .9 on EfficientNet-Lite0; optimised masks change by more than rounding), but
-        significance maps agree as well as those of two runs with different noise. Maps are float32.
-    memory_format : torch.memory_format, optional
-        Memory layout of the model's input, such as ``torch.channels_last``. This is often faster for convolutions on a
-        CPU; maps stay the same to rounding. The model itself is never converted.
+    fast : {"exact", "bfloat16"}, optional
+        Ask a copy of the model, made when the `Called` is made (its `model`): batch normalisations folded into the
+        layers before them, frozen weights. "exact": the same function up to rounding. "bfloat16": also in that
+        precision, which is faster on processors that have it. Single maps change (those of `Gradient` correlate at
+        about .9 on EfficientNet-Lite0; optimised masks change by more than rounding), but significance maps agree as
+        well as those of two runs with different noise. Maps are float32. Results say what was done. If the model's
+        weights change later, the next call is refused.
+    memory_format : "auto", torch.memory_format or None
+        Memory layout of the model's input. "auto": channels last for images in float32 or float64 and a model on a CPU
+        with two or more two-dimensional convolutions, which is faster there; otherwise, and if the model fails on that,
+        as they are given. Maps stay the same to rounding. The choice is recorded, and a run that is resumed keeps its
+        own. None: as they are given. The model itself is never converted.
 
     Examples
     --------
@@ -71,8 +93,8 @@ class Called:
     model: Any
     batch_size: int | None = field(default=None, kw_only=True)
     softmax: bool = field(default=True, kw_only=True)
-    autocast: Any = field(default=None, kw_only=True)
-    memory_format: Any = field(default=None, kw_only=True)
+    fast: Literal["exact", "bfloat16"] | None = field(default=None, kw_only=True)
+    memory_format: Any = field(default=AUTO, kw_only=True)
 
     def __repr__(self) -> str:
         return one_line(self)
@@ -89,15 +111,13 @@ class Called:
             )
         if not callable(self.model):
             raise TypeError(f"`model` must be a module or a function inputs -> scores, got {type(self.model).__name__}")
-        check_function(self.model, "model", "model(inputs)", None)
+        check_function(self.model, "model", "model(inputs)", *(None,) * n_needed(self.model))
         if self.batch_size is not None:
             positive_int(self.batch_size, "batch_size")
         check_flag(self.softmax, "softmax")
-        torch = loaded_torch()
-        for name in ("autocast", "memory_format"):
-            value, kind = getattr(self, name), "dtype" if name == "autocast" else "memory_format"
-            if value is not None and not (torch is not None and isinstance(value, getattr(torch, kind))):
-                raise TypeError(f"`{name}` must be a torch.{kind} or None, got {type(value).__name__}: {value!r}")
+        check_layout(self.memory_format)
+        if self.fast is not None:
+            object.__setattr__(self, "model", fast_copy(self.model, self.fast))
         if normalises_by_batch(self.model):
             warn(
                 "the model normalises each batch by its own mean and variance (batch normalisation without running "
@@ -109,8 +129,8 @@ class Called:
     def rows_independent(self) -> bool:
         """Whether no row can depend on another: true for a module in evaluation mode, unknown for a function.
 
-        A module that calls something else, such as a function, says itself whether this holds. A model whose rows have
-        been seen to depend on each other is no longer believed.
+        A module that calls a function says itself whether this holds. A model whose rows have been seen to depend on
+        each other is not believed.
         """
         torch = loaded_torch()
         known = torch is not None and isinstance(self.model, torch.nn.Module)
@@ -118,8 +138,23 @@ class Called:
 
     @cached_property
     def row_look(self) -> RowLook:
-        """Whether the model has been seen to mix rows."""
+        """Whether the model mixes rows."""
         return RowLook(self.in_one_pass, self, dependent=True if normalises_by_batch(self.model) else None)
+
+    @cached_property
+    def layouts(self) -> Layouts:
+        """How batches are laid out."""
+        return Layouts(self.model, self.memory_format)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What results say of how the model was asked, as far as it was: the layout of batches, and the fast copy."""
+        fast = self.fast and self.model.fast_copy.said
+        return {name: said for name, said in (("layout", self.layouts.said()), ("fast", fast)) if said}
+
+    def layer(self, layer: Any) -> Any:
+        """A layer as given, or its name where it is a module of the model that a fast copy was made of."""
+        return layer if self.fast is None else self.model.fast_copy.name_of(layer) or layer
 
     # Contexts: each call of the model is inside `asked` (or `weights_frozen`, for gradients).
 
@@ -127,61 +162,63 @@ class Called:
     def asked(self) -> Iterator[None]:
         """Context for asking the model: evaluation mode and no graph inside, everything put back afterwards.
 
-        The outermost autocast is opened here, switched off so that it casts nothing. Torch keeps the weights that
-        `autocast` casts until the outermost one ends.
+        The outermost autocast is opened here, switched off: torch keeps the weights that it casts until that one ends.
         """
-        torch = loaded_torch()
-        casts_kept = nullcontext() if self.autocast is None else loaded_torch().autocast("cpu", enabled=False)
-        with model_in_evaluation(self.model), nullcontext() if torch is None else torch.no_grad(), casts_kept:
+        torch, unchanged = loaded_torch(), nullcontext() if self.fast is None else self.model.fast_copy.unchanged()
+        casts_kept = torch.autocast("cpu", enabled=False) if torch and self.fast == "bfloat16" else nullcontext()
+        without_graph = nullcontext() if torch is None else torch.no_grad()
+        with unchanged, model_in_evaluation(self.model), without_graph, casts_kept:
             yield
 
     def precision(self, batch: Any) -> Any:
-        """Context in which the model computes in the precision of `autocast`."""
-        if self.autocast is None:
+        """Context in which the model computes in the precision that `fast` asks for."""
+        if self.fast != "bfloat16":
             return nullcontext()
-        return loaded_torch().autocast(batch.device.type, dtype=self.autocast)
+        return loaded_torch().autocast(next(iter(named(batch).values())).device.type, dtype=loaded_torch().bfloat16)
 
     def laid_out(self, batch: Any) -> Any:
-        """The batch in the layout of `memory_format`."""
-        if self.memory_format is None or batch.ndim not in (4, 5):
-            return batch
-        return batch.contiguous(memory_format=self.memory_format)
+        """The batch in its layout; the first one also shows how to fold a fast copy.
+
+        Those who watch the model's layers call this before, because both may ask the model about a row.
+        """
+        if self.fast is not None:
+            self.model.fast_copy.fold(self.model, batch, last=self.layouts.are_last(batch))
+        return self.layouts.laid_out(batch)
 
     def in_batches(self, n: int, like: Any, work: Callable[[int, int], None]) -> None:
-        """Call ``work(start, stop)`` over 0..n, `batch_size` at a time, or as many as fit."""
+        """Call ``work(start, stop)`` over 0..n, `batch_size` at a time."""
         in_batches(n, self.batch_size, like, work)
 
     # Scores of one batch, or of many rows.
 
     def __call__(self, batch: Any) -> Any:
-        """The model's scores of one batch, checked, in the model's own precision; the model may overwrite the batch.
-
-        Two rows of a batch that is larger than all before are also asked about alone, see `RowLook`.
-        """
+        """The model's checked scores of one batch, which it may overwrite; rows may be asked alone, see `RowLook`."""
         return self.row_look.scores(batch)
 
     def in_one_pass(self, batch: Any) -> Any:
         """The same in exactly one pass, for those who watch the model's layers meanwhile."""
         torch = loaded_torch()
-        if torch is not None and isinstance(self.model, torch.nn.Module) and not isinstance(batch, torch.Tensor):
-            raise TypeError(
-                f"`inputs` must be a torch.Tensor for a torch model, got {type(batch).__name__}: write "
-                "`torch.from_numpy(inputs)`"
-            )
+        for name, part in named(batch).items():
+            if torch is not None and isinstance(self.model, torch.nn.Module) and not isinstance(part, torch.Tensor):
+                own = name_in_words(name)
+                raise TypeError(
+                    f"`{own}` must be a torch.Tensor for a torch model, got {type(part).__name__}: write "
+                    f"`torch.from_numpy({own})`"
+                )
         with self.precision(batch):
-            return checked_scores(answered(self.model, self.laid_out(batch)), len(batch), self.model)
+            return asked_scores(self.model, self.laid_out(batch))
 
     def scores(self, inputs: Any) -> Any:
         """The model's scores of any number of rows, (n, classes), at least float32; `inputs` are left as they are."""
-        inputs = batch_of(inputs)
-        parts = []
+        inputs, answers = inputs if are_parts(inputs) else batch_of(inputs), []
 
         def ask(start: int, stop: int) -> None:
-            parts.append(widen(self(copied(inputs[start:stop]))))
+            batch = of_rows(inputs, start, stop)
+            answers.append(widen(self.layouts.asked_first(batch, lambda: self(each(copied, batch)))))
 
         with self.asked():
-            self.in_batches(len(inputs), inputs, ask)
-        return namespace(*parts).concat(parts, axis=0)
+            self.in_batches(rows_in(inputs), largest(inputs), ask)
+        return joined(answers)
 
     def as_probabilities(self, scores: Any) -> Any:
         """Scores as probabilities: their softmax, or the scores themselves (``softmax=False``)."""
@@ -205,7 +242,7 @@ class Called:
 
     def target_probabilities(self, inputs: Any, target: Any) -> tuple[list[Any], np.ndarray]:
         """Targets of the inputs (the predicted class if `target` is None), and their probabilities, (batch,)."""
-        scores = self._scores_or_the_row_at_fault(inputs)
+        scores = or_the_row_at_fault(self.scores, inputs)
         bad = first_not_finite(scores)
         if bad is not None:
             raise ValueError(f"the model's scores of input {bad} are not finite")
@@ -241,52 +278,23 @@ class Called:
             )
         return found
 
-    def _scores_or_the_row_at_fault(self, inputs: Any) -> Any:
-        """Scores of the inputs. If the model fails for some rows only, the error names the first of them."""
-        inputs = batch_of(inputs)
-        try:
-            return self.scores(inputs)
-        except ValueError:
-            at_fault = [self._at_fault(inputs[row : row + 1]) for row in range(len(inputs))]
-            if not all(at_fault):
-                for row in np.flatnonzero(at_fault):
-                    with about(f"input {row}"):
-                        self.scores(inputs[row : row + 1])
-            raise
-
-    def _at_fault(self, inputs: Any) -> bool:
-        try:
-            self.scores(inputs)
-        except ValueError:
-            return True
-        return False
-
     def gradient(self, inputs: Any, target: Any = None) -> tuple[Any, Any]:
         r"""Gradient of each row's target score with respect to the inputs, and all scores, detached.
 
         Parameters
         ----------
-        inputs : torch.Tensor, (batch, ...)
-            Floating point. Where they require a gradient, the result is differentiable in them.
+        inputs : torch.Tensor, (batch, ...), or tuple or dict of them
+            Floating point. Where they require a gradient, the result is differentiable in them. Of several inputs those
+            of integers and booleans, such as tokens and masks, have none.
         target : int, sequence or tensor, optional
             Class of each row; None: the predicted one.
+
+        Returns
+        -------
+        gradient : torch.Tensor, or tuple or dict of them
+            Of the inputs' shape; a dict by place, where a tuple has parts without a gradient.
+        scores : torch.Tensor, (batch, classes)
         """
-        import torch
+        from metfa.calls.gradients import gradient_of  # which needs torch
 
-        from metfa.calls.differentiation import chosen_scores, weights_frozen
-        from metfa.calls.no_gradient import gradient_expected
-
-        require_tensor(inputs)
-        check_values(batch_of(inputs))
-        differentiable = inputs.requires_grad and torch.is_grad_enabled()
-        with torch.enable_grad(), weights_frozen(self.model), gradient_expected(self.model), self.precision(inputs):
-            leaf = self.laid_out(inputs if differentiable else inputs.detach())
-            if not differentiable:
-                leaf = leaf.requires_grad_()
-            scores = checked_scores(answered(self.model, leaf), len(leaf), self.model)
-            targeted = chosen_scores(scores, target, leaf)
-            (gradient,) = torch.autograd.grad(targeted.sum(), leaf, create_graph=differentiable)
-            dependent = self.row_look.finds_dependence(inputs.detach(), scores.detach())
-        if dependent:
-            return row_by_row(self.gradient, inputs, target)
-        return gradient, scores.detach()
+        return gradient_of(self, inputs, target)

@@ -12,6 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from metfa.calls.guard import model_in_evaluation
 from metfa.calls.no_gradient import reaches, why_no_gradient
+from metfa.calls.parts import name_in_words, named
 from metfa.calls.targets import row_targets, target_indices
 
 __all__ = [
@@ -39,13 +40,26 @@ def weights_frozen(model: Any) -> Iterator[None]:
                 parameter.requires_grad_(True)
 
 
-def require_graph(scores: torch.Tensor, inputs: torch.Tensor) -> None:
-    """Raise if scores have no gradient with respect to the inputs; penalties added to them would hide that."""
-    if not (scores.requires_grad and reaches(scores.grad_fn, inputs)):
+def require_graph(scores: torch.Tensor, inputs: Any) -> None:
+    """Raise if scores have no gradient with respect to the inputs; penalties added to them would hide that.
+
+    So each of several inputs must have one.
+    """
+    parts = named(inputs)
+    without = [
+        name for name, part in parts.items() if not (scores.requires_grad and reaches(scores.grad_fn, part))
+    ]  # fmt: skip
+    if len(without) == len(parts):
         raise ValueError(why_no_gradient())
+    if without:
+        own = name_in_words(without[0])
+        raise ValueError(
+            f"the model's scores have no gradient by `{own}`: if it is not to be explained, as a mask is not, make it "
+            f"one of integers or booleans, such as `{own}.bool()`, which have no gradient"
+        )
 
 
-def chosen_scores(scores: torch.Tensor, target: Any, inputs: torch.Tensor) -> torch.Tensor:
+def chosen_scores(scores: torch.Tensor, target: Any, inputs: Any) -> torch.Tensor:
     """Score of each row's target, (batch,), in the graph of the inputs; the best class where `target` is None."""
     require_graph(scores, inputs)
     targets = row_targets(target, scores.detach().float().cpu().numpy(), len(scores))

@@ -65,6 +65,11 @@ def as_layer(func: Any, args: Any, kwargs: Any, activations: list[torch.Tensor])
 class Function(nn.Module):
     """A function of torch as a module whose input is one of the arguments."""
 
+    function: Any
+    args: list[Any]
+    kwargs: Any
+    place: int
+
     def __init__(self, function: Any, args: Any, kwargs: Any, free: torch.Tensor) -> None:
         super().__init__()
         self.function, self.kwargs = function, kwargs

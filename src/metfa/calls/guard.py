@@ -271,8 +271,7 @@ def _gradients_and_precision_as_usual() -> Iterator[None]:
             if casting:
                 warn(
                     "`torch.autocast` around this call is switched off inside, because it would change the result "
-                    "without a trace: write `metfa.Called(model, autocast=torch.bfloat16)` to run the model in lower "
-                    "precision",
+                    "without a trace: write `metfa.Called(model, fast='bfloat16')` to run the model in lower precision",
                     ModelStateWarning,
                 )
             for kind in casting:

@@ -15,7 +15,7 @@ from metfa.calls.plain import plain_module
 
 __all__ = ["SETTINGS", "asks_a_model", "hold", "model_itself", "rows_as_the_model"]
 
-SETTINGS = ("batch_size", "softmax", "autocast", "memory_format")  # of a `Called`, not of explainers
+SETTINGS = ("batch_size", "softmax", "fast", "memory_format")  # of a `Called`, not of explainers
 Class = TypeVar("Class", bound=type)
 
 
@@ -57,8 +57,12 @@ def hold(explainer: Any, *, at_layers: str | None = None) -> None:
         plain = plain_module(called.model, at_layers)
         called = called if plain is called.model else replace(called, model=plain)
     object.__setattr__(explainer, "called", called)
+    if hasattr(explainer, "layer"):
+        object.__setattr__(explainer, "layer", called.layer(explainer.layer))
 
 
 # Attributes of explainers that hold a `Called`.
-model_itself = property(attrgetter("called.model"), doc="The model itself, which gives the clean prediction.")
-rows_as_the_model = property(attrgetter("called.rows_independent"), doc="Whether the model leaves rows independent.")
+model_itself: property = property(attrgetter("called.model"), doc="The model itself, which gives the clean prediction.")
+rows_as_the_model: property = property(
+    attrgetter("called.rows_independent"), doc="Whether the model leaves rows independent."
+)

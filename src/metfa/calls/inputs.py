@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from metfa._arrays import as_array, first_not_finite, is_array, is_floating
+from metfa._base.percents import counted
 from metfa.calls.behind import loaded_torch
 
 __all__ = [
@@ -17,7 +19,9 @@ __all__ = [
     "check_spatial",
     "check_values",
     "convolved_axes",
+    "refuse_lists",
     "refuse_ragged",
+    "refuse_several",
     "require_tensor",
     "shapes_allowed",
     "what_convolutions_take",
@@ -57,7 +61,8 @@ def check_spatial(inputs: Any, model: Any = None) -> None:
     A `model` whose convolutions all work on volumes is given none without a channel axis, which look like images.
     """
     if not is_array(inputs):
-        refuse_ragged(inputs)
+        refuse_several(inputs)
+        refuse_lists(inputs)
         raise TypeError(f"`inputs` must be an array of series, images or volumes, got {type(inputs).__name__}")
     as_array(inputs, "inputs")
     shape = tuple(inputs.shape)
@@ -89,9 +94,10 @@ def what_convolutions_take(model: Any, shape: tuple[int, ...]) -> str:
             "`inputs[:, None]`; "
         )
     convolution = next(module for module in model.modules() if hasattr(module, "in_channels"))
-    n_channels = getattr(convolution, "in_channels", None)
+    n_channels = int(getattr(convolution, "in_channels", 0))
     if len(shape) == n_axes + 2 and shape[-1] == n_channels != shape[1]:
-        return f"{says}, and these seem to have their {n_channels} channels last: write `inputs.movedim(-1, 1)`; "
+        last = counted(n_channels, "channel")
+        return f"{says}, and these seem to have their {last} last: write `inputs.movedim(-1, 1)`; "
     return f"{says}; " if len(shape) != n_axes + 2 else ""
 
 
@@ -105,7 +111,7 @@ def convolved_axes(model: Any) -> set[int]:
     return {n for n, kind in kinds if any(isinstance(module, kind) for module in modules)}
 
 
-def check_channels_first(inputs: Any, model: Any = None) -> None:
+def check_channels_first(inputs: Any, model: Any = None, name: str = "inputs") -> None:
     """Raise if a batch has its channels last, such as (batch, height, width, colours): they would be misread.
 
     The channels of series may be of any number; those that a `model` with recurrent layers reads last are known.
@@ -113,7 +119,7 @@ def check_channels_first(inputs: Any, model: Any = None) -> None:
     shape = tuple(inputs.shape)
     few_last = 3 <= len(shape) <= 2 + MOST_AXES and shape[-1] in COLOURS and min(shape[1:-1]) >= SMALLEST_SIDE
     if few_last or (len(shape) == 3 and _recurrent_channels(model) == shape[2] != shape[1]):
-        raise ValueError(channels_last_message(shape))
+        raise ValueError(channels_last_message(shape, name))
 
 
 def _recurrent_channels(model: Any) -> int | None:
@@ -125,61 +131,84 @@ def _recurrent_channels(model: Any) -> int | None:
     return first.input_size if first is not None and first.batch_first else None
 
 
-def channels_last_message(shape: tuple[int, ...]) -> str:
+def channels_last_message(shape: tuple[int, ...], name: str = "inputs") -> str:
     """What to say of a batch of series, images or volumes with channels last."""
     n_axes = len(shape) - 2
     kind, _, axes = SHAPES[n_axes].removesuffix(")").partition(" (batch, channels, ")
     if n_axes == 1:
         how = (
-            "`inputs.swapaxes(1, 2)`; for a model that takes channels last give `lambda series: "
+            f"`{name}.swapaxes(1, 2)`; for a model that takes channels last give `lambda series: "
             "model(series.swapaxes(1, 2))`; explainers with a `channel_axis` also take `channel_axis=2`"
         )
     else:
         first, last = (0, n_axes + 1, *range(1, n_axes + 1)), (0, *range(2, n_axes + 2), 1)
         how = (
-            f"`inputs.permute{first}` (torch) or `inputs.transpose{first}` (NumPy); for a function that takes channels "
+            f"`{name}.permute{first}` (torch) or `{name}.transpose{first}` (NumPy); for a function that takes channels "
             f"last give `lambda {kind}: model({kind}.transpose{last})`"
         )
     return (
-        f"`inputs` of shape {shape} look like {kind} (batch, {axes}, channels), but the channels must come first, "
+        f"`{name}` of shape {shape} look like {kind} (batch, {axes}, channels), but the channels must come first, "
         f"(batch, channels, {axes}): write {how}"
     )
 
 
-def check_values(inputs: Any) -> None:
+def check_values(inputs: Any, name: str = "inputs") -> None:
     """Raise unless a batch holds finite numbers: rectifiers turn NaN and infinity into maps that look sound."""
     if 0 in inputs.shape:
-        raise ValueError(f"`inputs` has no rows or no pixels: shape {tuple(inputs.shape)}")
+        raise ValueError(f"`{name}` has no rows or no pixels: shape {tuple(inputs.shape)}")
     if not is_floating(inputs):
         raise TypeError(
-            f"`inputs` must be floating point, got {inputs.dtype}: scale 8-bit images by `images / 255` first"
+            f"`{name}` must be floating point, got {inputs.dtype}: scale 8-bit images by `images / 255` first"
         )
     bad = first_not_finite(inputs)
     if bad is not None:
-        raise ValueError(f"`inputs` must be finite, but input {bad} holds NaN or infinity")
+        raise ValueError(f"`{name}` must be finite, but input {bad} holds NaN or infinity")
 
 
-def batch_of(inputs: Any) -> Any:
+def batch_of(inputs: Any, name: str = "inputs") -> Any:
     """`inputs` as an array; raises unless it has a batch axis."""
-    refuse_ragged(inputs)
-    inputs = as_array(inputs, "inputs")
+    refuse_lists(inputs)
+    inputs = as_array(inputs, name)
     if inputs.ndim == 0 or len(inputs) == 0:
-        raise ValueError(f"`inputs` must have a batch axis with at least one row, got shape {tuple(inputs.shape)}")
+        raise ValueError(f"`{name}` must have a batch axis with at least one row, got shape {tuple(inputs.shape)}")
     return inputs
 
 
-def require_tensor(inputs: Any) -> None:
+def require_tensor(inputs: Any, name: str = "inputs") -> None:
     """Raise unless `inputs` is a torch tensor with numbers, which explainers by gradients and layers need."""
     torch = loaded_torch()
     if torch is None or not isinstance(inputs, torch.Tensor):
-        refuse_ragged(inputs)
-        raise TypeError(f"`inputs` must be a torch.Tensor, got {type(inputs).__name__}")
-    as_array(inputs, "inputs")
+        refuse_several(inputs)
+        refuse_lists(inputs)
+        raise TypeError(f"`{name}` must be a torch.Tensor, got {type(inputs).__name__}")
+    as_array(inputs, name)
+
+
+def refuse_several(inputs: Any) -> None:
+    """Raise for a tuple or dict of inputs, where one array is needed."""
+    if isinstance(inputs, tuple | Mapping):
+        raise TypeError(
+            f"`inputs` must be one array for this explainer, got a {type(inputs).__name__} of {len(inputs)}: a model "
+            "of several inputs is explained by `Gradient(model, channel_axis=...)`, by `SmoothGrad`, and by methods of "
+            "Captum"
+        )
+
+
+def refuse_lists(inputs: Any) -> None:
+    """Raise if `inputs` is a list of arrays, where one array is needed."""
+    refuse_ragged(inputs)
+    if isinstance(inputs, list) and inputs and all(map(is_array, inputs)):
+        stack = "torch.stack" if type(inputs[0]).__module__ == "torch" else "numpy.stack"
+        of_one = " for a list of rows, `inputs[0]` for one of a batch" if len(inputs) == 1 else ""
+        raise TypeError(
+            f"`inputs` is a list of {counted(len(inputs), 'array')} of shape {tuple(inputs[0].shape)}, and a batch is "
+            f"one array: write `{stack}(inputs)`{of_one}, or a tuple if the model has several inputs"
+        )
 
 
 def refuse_ragged(inputs: Any) -> None:
     """Raise if `inputs` is a list of arrays of different shapes, such as series of different lengths."""
-    if not isinstance(inputs, list) or not all(is_array(row) for row in inputs):
+    if not isinstance(inputs, list) or not all(map(is_array, inputs)):
         return
     shapes = sorted({tuple(row.shape) for row in inputs})
     if len(shapes) > 1:

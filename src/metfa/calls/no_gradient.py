@@ -8,6 +8,7 @@ from typing import Any
 
 from metfa.calls.behind import loaded_torch
 from metfa.calls.guard import model_in_evaluation
+from metfa.calls.parts import answered_by_parts, formed, named
 
 __all__ = ["gradient_expected", "reaches", "why_no_gradient"]
 
@@ -52,8 +53,8 @@ def reaches(node: Any, tensor: Any) -> bool:
 def gradient_expected(model: Any, inputs: Any = None) -> Iterator[None]:
     """Turn an error inside that comes of a model without gradients into a ValueError that says so.
 
-    With `inputs`, a tensor, the model is asked once more after an error of any other text: libraries that take the
-    gradient fail in many ways where there is none.
+    With `inputs`, a tensor or several, the model is asked once more after an error of any other text: libraries that
+    take the gradient fail in many ways where there is none.
     """
     if why_no_gradient() is IN_INFERENCE_MODE:
         raise ValueError(IN_INFERENCE_MODE)
@@ -72,12 +73,16 @@ def gradient_expected(model: Any, inputs: Any = None) -> Iterator[None]:
 def _lacks_gradient(model: Any, inputs: Any) -> bool:
     """Whether the model gives scores, and these have no gradient by the inputs."""
     torch = loaded_torch()
-    if torch is None or not isinstance(inputs, torch.Tensor) or not inputs.is_floating_point():
+    parts = named(inputs)
+    if torch is None or not all(isinstance(part, torch.Tensor) for part in parts.values()):
         return False
-    leaf = inputs.detach().clone().requires_grad_()
+    copies = {name: part.detach().clone() for name, part in parts.items()}
+    leaves = [copy.requires_grad_() for copy in copies.values() if copy.is_floating_point()]
     try:
         with torch.enable_grad(), model_in_evaluation(model):
-            scores = model(leaf)
+            scores = answered_by_parts(model, formed(copies, inputs))
     except Exception:  # its own fault, which the caller sees
         return False
-    return isinstance(scores, torch.Tensor) and not (scores.requires_grad and reaches(scores.grad_fn, leaf))
+    if not leaves or not isinstance(scores, torch.Tensor):
+        return False
+    return not scores.requires_grad or not any(reaches(scores.grad_fn, leaf) for leaf in leaves)

@@ -21,7 +21,7 @@ KINDS = (
     *(torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d, torch.nn.SyncBatchNorm),
     *(torch.nn.InstanceNorm1d, torch.nn.InstanceNorm2d, torch.nn.InstanceNorm3d),
 )
-FUNCTIONS = {torch.nn.functional.batch_norm: "batch", torch.nn.functional.instance_norm: "instance"}
+FUNCTIONS: dict[Any, str] = {torch.nn.functional.batch_norm: "batch", torch.nn.functional.instance_norm: "instance"}
 
 
 def right_gradients(parts: Sequence[Any]) -> AbstractContextManager[Any]:

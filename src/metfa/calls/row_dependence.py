@@ -12,6 +12,7 @@ import numpy as np
 from metfa._arrays import copied, is_array, namespace, to_host, widen
 from metfa._base.warnings import ReproducibilityWarning, RowDependenceWarning, warn
 from metfa.calls.behind import loaded_torch, modules_behind, owner_of
+from metfa.calls.parts import are_parts, each, joined, named, of_rows, rows_in
 
 __all__ = [
     "SAME",
@@ -57,9 +58,9 @@ def explained_by_rounding(asked: Any) -> float:
     while not hasattr(owner, "called") and hasattr(owner, "explainer"):
         owner = owner_of(owner.explainer)
     halves = (torch.float16, torch.bfloat16)
-    cast = getattr(getattr(owner, "called", owner), "autocast", None)
+    cast = getattr(getattr(owner, "called", owner), "fast", None) == "bfloat16"
     weights = (weight.dtype for module in modules_behind(asked) for weight in module.parameters(recurse=False))
-    return LOOSE_IN_HALF_PRECISION if cast in halves or any(dtype in halves for dtype in weights) else LOOSE
+    return LOOSE_IN_HALF_PRECISION if cast or any(dtype in halves for dtype in weights) else LOOSE
 
 
 def looked_at(n: int, *, one: bool = False) -> tuple[int, ...]:
@@ -131,18 +132,17 @@ class RowLook:
 
     def scores(self, batch: Any) -> Any:
         """The model's scores of a batch."""
-        if len(batch) < 2 or not is_array(batch):
+        if not (is_array(batch) or are_parts(batch)) or rows_in(batch) < 2:
             return self._ask(batch)
         if not self.dependent:
-            if len(batch) <= self._looked_at:
+            if rows_in(batch) <= self._looked_at:
                 return self._ask(batch)
-            copy = copied(batch)  # the model may overwrite what it is given
+            copy = each(copied, batch)  # the model may overwrite what it is given
             scores = self._ask(batch)
             if not self.finds_dependence(copy, scores):
                 return scores
             batch = copy
-        parts = [self._ask(batch[row : row + 1, ...]) for row in range(len(batch))]
-        return namespace(*parts).concat(parts, axis=0)
+        return joined([self._ask(of_rows(batch, row, row + 1)) for row in range(rows_in(batch))])
 
     def finds_dependence(self, batch: Any, scores: Any) -> bool:
         """Whether the rows of this batch depend on each other; from its scores, if that is not known yet.
@@ -150,22 +150,23 @@ class RowLook:
         Rows that are all equal show nothing, and neither do scores that change from call to call. A model in training
         mode, which nobody guards, mixes rows by design and is not asked again.
         """
-        if self.dependent or len(batch) <= self._looked_at:
-            return len(batch) > 1 and bool(self.dependent)
-        rows, xp, torch = looked_at(len(batch)), namespace(batch), loaded_torch()
-        if bool(xp.all(batch == batch[rows[0], ...])) or any(
-            getattr(part, "training", False) for part in modules_behind(self._model)
-        ):
+        n_rows = rows_in(batch)
+        if self.dependent or n_rows <= self._looked_at:
+            return n_rows > 1 and bool(self.dependent)
+        rows, torch = looked_at(n_rows), loaded_torch()
+        equal = all(bool(namespace(part).all(part == part[rows[0], ...])) for part in named(batch).values())
+        if equal or any(getattr(part, "training", False) for part in modules_behind(self._model)):
             return False
 
         def ask(indices: Sequence[int]) -> np.ndarray:
+            copies = each(lambda part: namespace(part).stack([part[index, ...] for index in indices]), batch)
             with nullcontext() if torch is None else torch.no_grad():  # the copies are in no graph
-                return to_host(widen(self._ask(xp.stack([batch[index, ...] for index in indices]))))
+                return to_host(widen(self._ask(copies)))
 
         alone = {row: ask([row])[0] for row in rows}
         apart = dependence(ask, to_host(widen(scores)), alone, loose=explained_by_rounding(self._model))
         random = apart and any(distance(ask([row])[0], one) > SAME for row, one in alone.items())
-        self.dependent, self._looked_at = bool(apart) and not random, len(batch)
+        self.dependent, self._looked_at = bool(apart) and not random, n_rows
         if random:
             self._looked_at = sys.maxsize  # no batch will show anything
             warn(
@@ -183,8 +184,12 @@ class RowLook:
 
 
 def row_by_row(ask: Callable[[Any, Any], tuple[Any, ...]], inputs: Any, target: Any) -> tuple[Any, ...]:
-    """What ``ask(inputs, target)`` returns, a tuple of arrays with the batch axis first, from one call for each row."""
-    of_rows = isinstance(target, list | tuple) or getattr(target, "ndim", 0) > 0
-    rows = [slice(row, row + 1) for row in range(len(inputs))]
-    parts = [ask(inputs[row], target[row] if of_rows else target) for row in rows]
-    return tuple(namespace(*of_one_kind).concat(of_one_kind, axis=0) for of_one_kind in zip(*parts, strict=True))
+    """What ``ask(inputs, target)`` returns, a tuple of arrays with the batch axis first, or of the arrays of several
+    inputs, from one call for each row.
+    """
+    one_each = isinstance(target, list | tuple) or getattr(target, "ndim", 0) > 0
+    answers = [
+        ask(of_rows(inputs, row, row + 1), target[row : row + 1] if one_each else target)
+        for row in range(rows_in(inputs))
+    ]
+    return tuple(map(joined, zip(*answers, strict=True)))

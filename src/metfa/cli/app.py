@@ -16,21 +16,21 @@ from metfa._base.pictures import open_image
 from metfa.allocator import keep_freed_memory
 from metfa.by_name.methods import check_settings, method_forms
 from metfa.by_name.noises import TEXT_NOISE_FORMS
+from metfa.cli.answers import explain_answer_of_sources
 from metfa.cli.attack import attack_picture
 from metfa.cli.certificates import check_certificate
 from metfa.cli.comparing import compare
 from metfa.cli.demo import demo_folder, demo_photo
-from metfa.cli.folders import check_folder, is_finished, read_folder
-from metfa.cli.kinds import is_of_text
+from metfa.cli.folders import check_folder, is_finished
 from metfa.cli.options import (
     Alpha,
     Batch,
-    BFloat16,
     Colours,
     Confidence,
     Corrected,
     Correction,
     Device,
+    Fast,
     FlipsFrom,
     Method,
     Model,
@@ -39,7 +39,6 @@ from metfa.cli.options import (
     Overwrite,
     Palette,
     RandomWeights,
-    RegionsOfAny,
     RegionsOfPicture,
     RegionsOfText,
     Samples,
@@ -49,7 +48,7 @@ from metfa.cli.options import (
     Threshold,
 )
 from metfa.cli.pages import write_page
-from metfa.cli.parsing import folders_of, our_option, settings_of, threshold_of
+from metfa.cli.parsing import folders_of, our_option, settings_of
 from metfa.cli.regions import PICTURES, TEXTS, check_regions, parts_of
 from metfa.cli.regression import regression
 from metfa.cli.report import report
@@ -65,9 +64,10 @@ from metfa.cli.run import (
     loaded_model,
 )
 from metfa.cli.scenes import explain_segmentation
+from metfa.cli.show import analysis_of, show
 from metfa.cli.studies import evaluate
 from metfa.cli.version import options_of_all
-from metfa.cli.views import print_views, print_words, views_of_call, write_views
+from metfa.cli.views import print_views, print_words, views_of_call
 from metfa.results.cautions import FLIPS_FROM
 from metfa.text.words import words_of
 
@@ -76,7 +76,7 @@ __all__ = ["app", "run"]
 ABOUT = "Error bars for feature attributions: what in a picture or a text is significantly important to a network?"
 LONGEST_TEXT = 1_000_000  # characters
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -113,9 +113,7 @@ def demo(
 ) -> None:
     """Explain a photograph by the gradient of EfficientNet-Lite0, 50 samples under uniform noise of 0.1."""
     image = demo_photo(photo)
-    sampling = Sampling(
-        "efficientnet-lite0", "gradient", {}, None, "uniform:0.1", samples, seed, 10, "auto", bfloat16=False
-    )
+    sampling = Sampling("efficientnet-lite0", "gradient", {}, None, "uniform:0.1", samples, seed, 10, "auto")
     check_regions(regions, PICTURES)
     enough = samples >= 30  # to keep ten for the threshold, so that the page can promise something of a drawn region
     split, correction = (10, Correction.holm) if enough else (None, None)
@@ -165,7 +163,7 @@ def explain(
     seed: Seed = 0,
     batch_size: Batch = 10,
     device: Device = "auto",
-    bfloat16: BFloat16 = False,
+    fast: Fast = None,
     random_weights: RandomWeights = False,
     palette: Palette = Colours.colourblind,
     folder: Out = Path("metfa-out"),
@@ -180,11 +178,11 @@ def explain(
     given, usual = (samples, 50) if until is None else (max_samples, 500)
     most = usual if given is None else given
     sampling = Sampling(
-        model, method, chosen, target, noise, most, seed, batch_size, device, bfloat16, until=until, crop=not no_crop,
-        random_weights=random_weights or None,
+        model, method, chosen, target, noise, most, seed, batch_size, device, fast and fast.value,
+        until=until, crop=not no_crop, random_weights=random_weights or None,
     )  # fmt: skip
     check_regions(regions, PICTURES)
-    analysis = _analysis(alpha, confidence, correction, threshold, palette, flips_from, regions)
+    analysis = analysis_of(alpha, confidence, correction, threshold, palette, flips_from, regions)
     analysis = replace(analysis, certify=certify)
     if certify:
         check_certificate(sampling, analysis)
@@ -217,7 +215,7 @@ def explain_text(
         ),
     ] = None,
     target: Target = None,
-    noise: Annotated[str, typer.Option(help=TEXT_NOISE_FORMS.replace("[", "\\[") + ".")] = "synonyms:0.3",
+    noise: Annotated[str, typer.Option(help=TEXT_NOISE_FORMS.replace("[", "\\[") + ".")] = "sense-synonyms:0.5",
     samples: Samples = 20,
     alpha: Alpha = None,
     confidence: Confidence = 0.95,
@@ -240,10 +238,8 @@ def explain_text(
     if len(text) > LONGEST_TEXT:
         raise ValueError(f"the text is longer than {LONGEST_TEXT:,} characters: explain a part of it")
     check_regions(regions, TEXTS)
-    analysis = _analysis(alpha, confidence, correction, threshold, Colours.colourblind, flips_from, regions)
-    sampling = Sampling(
-        model, method, chosen, target, noise, samples, seed, batch_size, "cpu", bfloat16=False, of="text"
-    )
+    analysis = analysis_of(alpha, confidence, correction, threshold, Colours.colourblind, flips_from, regions)
+    sampling = Sampling(model, method, chosen, target, noise, samples, seed, batch_size, "cpu", of="text")
     check_before_sampling(sampling, analysis, len(words_of(text)))
     check_settings(method, chosen, "text")
     call = call_of(text, sampling)
@@ -260,55 +256,14 @@ def explain_text(
         print_views(*views_of_call(sample, about, analysis, folder, overwrite=overwrite))
 
 
-@app.command()
-@reported
-def show(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder written by metfa.", show_default=False)],
-    alpha: Alpha = None,
-    confidence: Confidence = 0.95,
-    correction: Corrected = None,
-    threshold: Threshold = None,
-    flips_from: FlipsFrom = FLIPS_FROM,
-    regions: RegionsOfAny = None,
-    palette: Palette = Colours.colourblind,
-    views: Annotated[
-        Path | None, typer.Option("--out", help="Folder for figures, a page and a report with these settings.")
-    ] = None,
-    overwrite: Overwrite = False,
-) -> None:
-    """Show results again, also with other levels, without the model."""
-    sample, about = read_folder(folder)
-    analysis = _analysis(alpha, confidence, correction, threshold, palette, flips_from, regions)
-    if views is None:
-        text, figures = report(sample, about, analysis, parts_of(sample, analysis, about)), []
-    else:
-        text, figures = write_views(sample, about, analysis, views, overwrite=overwrite)
-    if is_of_text(sample):
-        print_words(sample, about, analysis)
-    print_views(text, figures)
-
-
+app.command("show")(reported(show))
+app.command("explain-answer")(reported(explain_answer_of_sources))
 app.command("explain-segmentation")(reported(explain_segmentation))
 app.command("attack")(reported(attack_picture))
 app.command("compare")(reported(compare))
 app.command("evaluate")(reported(evaluate))
 app.command("report")(reported(write_page))
 app.add_typer(regression, name="regression")
-
-
-def _analysis(
-    alpha: float | None,
-    confidence: float,
-    correction: Correction | None,
-    threshold: str | None,
-    palette: Colours,
-    flips_from: float,
-    regions: str | None = None,
-) -> Analysis:
-    check_regions(regions)
-    given = None if correction is None else correction.value
-    rule = threshold_of(threshold)
-    return Analysis(alpha, confidence, given, rule, palette.value, flips_from=flips_from, regions=regions)
 
 
 def _explain(

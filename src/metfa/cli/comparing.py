@@ -21,6 +21,7 @@ from metfa.cli.kinds import is_of_text
 from metfa.cli.options import Colours, Confidence, Correction, Overwrite, Palette
 from metfa.cli.pairs import Pair, Pairs, pairs_of
 from metfa.cli.parsing import folders_of
+from metfa.cli.readings import Kinds, kind_for, kinds_of
 from metfa.cli.regions import PICTURES, TEXTS, Parts, check_regions, forms, part_lines, regions_named
 from metfa.cli.report import lines_of, report
 from metfa.cli.run import Analysis
@@ -78,6 +79,7 @@ def compare(
             "--until), none for the single pixels or words of one input."
         ),
     ] = None,
+    kinds: Kinds = None,
     palette: Palette = Colours.colourblind,
     out: Annotated[
         Path | None, typer.Option("--out", help="New folder for figures, a page, a report and changes.json.")
@@ -98,7 +100,8 @@ def compare(
     if out is not None:
         check_new(out, CHANGES, overwrite=overwrite)
     given = None if correction is None else correction.value
-    asked = Asked(scale, names, delta, Analysis(alpha, confidence, given, None, palette.value, regions=regions))
+    analysis = Analysis(alpha, confidence, given, None, palette.value, regions=regions, kinds=kinds_of(kinds))
+    asked = Asked(scale, names, delta, analysis)
     found = pairs_of(before, after)
     alone = [*found.only_before, *found.only_after]
     if fail_on_change and alone:
@@ -153,7 +156,7 @@ class Asked(NamedTuple):
             if made is None or (len(made) == 1 and text is None):
                 return None
             return Parts(made, difference.over(made), note, (text or "sentences").removesuffix("s"), "words")
-        made, note = regions_named(text, difference)
+        made, note = regions_named(text, difference, kind_for(difference, self.analysis.kinds))
         made = None if made is None else replace(made, against=None)
         return None if made is None else Parts(made, difference.over(made), note)
 
@@ -220,7 +223,7 @@ def _write(
         write(
             temporary / PAGE, numbered(results), title="What changed?", alpha=asked.analysis.alpha,
             correction=asked.analysis.correction, confidence_level=asked.analysis.confidence,
-            regions=lambda sample: regional.get(sample.input_names),
+            regions=lambda sample: regional.get(sample.input_names), kind=asked.analysis.kinds.get(None),
         )  # fmt: skip
         if changes is not None:
             _put(temporary / CHANGES, json_of(changes))

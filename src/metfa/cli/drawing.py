@@ -5,15 +5,19 @@ from __future__ import annotations
 import io
 import warnings
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from metfa.cli.certificates import certificate_figure
 from metfa.cli.kinds import is_of_text
+from metfa.cli.readings import in_options, kind_for
 from metfa.cli.regions import Parts
 from metfa.cli.run import Analysis
 from metfa.cli.titles import title_of
 from metfa.results.attribution_parts import AttributionParts
 from metfa.results.sample import AttributionSample
+from metfa.text.answer_tree import AnswerTree
+from metfa.text.answered import is_answer
 
 __all__ = ["MARK_OF_FIGURES", "VIEWS", "drawn_figures", "drawn_views", "png_of"]
 
@@ -31,11 +35,15 @@ def drawn_views(sample: Any, about: dict[str, Any], analysis: Analysis, parts: P
 
 
 def drawn_figures(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts | None) -> dict[str, bytes]:
-    """A figure of each input, or the text with its marked words, by the names of their files."""
+    """A figure of each input, or the text with its marked words, by the names of their files; of an answer none."""
+    kind = kind_for(sample, analysis.kinds)
+    if is_answer(sample) or isinstance(sample, AnswerTree):
+        return {}
     if is_of_text(sample):
         return _words(sample, about, analysis)
     if isinstance(sample, AttributionSample | AttributionParts):
-        return _figures(sample, about, analysis, parts)
+        with in_options():
+            return _figures(sample, about, analysis, parts, kind)
     return _context_figures(sample, about, analysis, parts)
 
 
@@ -44,15 +52,18 @@ def _page(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts |
     from metfa.report.writing import page
 
     title = title_of(about) or "Explanations with error bars"
-    regions = None if parts is None else parts.regions
-    return page(
-        {title: sample},
-        title=title,
-        regions=(lambda _: None) if regions is None else regions,
-        flips_from=analysis.flips_from,
-        confidence_level=analysis.confidence,
-        **analysis.given,
-    ).encode()
+    shown = sample.headed if isinstance(sample, AnswerTree) else {title: sample}
+    regions, kind = None if parts is None else parts.regions, kind_for(sample, analysis.kinds)
+    with in_options():
+        return page(
+            shown,
+            title=title,
+            regions=(lambda _: None) if regions is None else regions,
+            flips_from=analysis.flips_from,
+            confidence_level=analysis.confidence,
+            kind=None if kind is None else {title: kind},
+            **analysis.given,
+        ).encode()
 
 
 def _words(sample: AttributionSample, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
@@ -61,24 +72,26 @@ def _words(sample: AttributionSample, about: dict[str, Any], analysis: Analysis)
     return {WORDS: render_html(sample, title=title_of(about), page=True, **analysis.settings).encode()}
 
 
-def _figures(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts | None) -> dict[str, bytes]:
-    from metfa.plot import drawing_of, side_by_side
+def _figures(
+    sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts | None, kind: Any
+) -> dict[str, bytes]:
+    from metfa.plot import drawing_of, regions, side_by_side
 
     drawn, batch, shared = {}, len(sample.target), {"title": title_of(about), "palette": analysis.palette}
-    several, of_parts = isinstance(sample, AttributionParts), {}
+    draw = partial(side_by_side, kind=kind) if isinstance(sample, AttributionParts) else drawing_of(sample, kind)
+    draw_parts, of_parts = None if parts is None else drawing_of(parts.sample, kind), {}
     if parts is not None:
         of_parts = _of_parts(analysis, parts)
-        if len(sample.feature_shape) == 2:  # as in the figure of the maps
+        if draw_parts is regions:  # as in the figure of the maps
             of_parts["pixels"] = replace(sample, default_terms=sample.terms(**analysis.given))
     for index in range(batch):
         at = "." if batch == 1 else f"-{index}."
-        draw = side_by_side if several else drawing_of(sample)
         features = draw(sample, index=index, **shared, **analysis.settings)
-        if parts is not None:
-            figure = drawing_of(parts.sample)(parts.sample, index=index, **shared, **of_parts)
+        if parts is not None and draw_parts is not None:
+            figure = draw_parts(parts.sample, index=index, **shared, **of_parts)
             drawn[FIGURE.replace(".", at)] = png_of(figure)
         drawn[(FIGURE if parts is None else MAPS).replace(".", at)] = png_of(features)
-    if analysis.certify:
+    if analysis.certify and isinstance(sample, AttributionSample):
         drawn[CERTIFIED] = png_of(certificate_figure(sample, analysis, title_of(about)))
     return drawn
 

@@ -11,13 +11,14 @@ from metfa._base.own_files import foreign_in
 from metfa._base.owner import Owner
 from metfa._base.temporary import is_temporary
 from metfa._base.writing import check_replaceable
-from metfa.results.files import MANIFEST, load
+from metfa.results.files import LEVELS, MANIFEST, load
 from metfa.results.manifests import read_json, write_json
 from metfa.sampling.store import RUN
 from metfa.segmentation.explanation import load_context
 from metfa.segmentation.kept import CONTEXT, REGION, SAMPLE
+from metfa.text.answer_tree import load_answer_tree
 
-__all__ = ["REPORT", "begin_folder", "check_folder", "check_new", "is_finished", "note", "read_folder"]
+__all__ = ["REPORT", "begin_folder", "check_folder", "check_new", "is_finished", "note", "read_about", "read_folder"]
 
 ABOUT, REPORT = "about.json", "report.txt"
 
@@ -31,7 +32,7 @@ def check_folder(folder: Path, call: dict[str, Any], *, overwrite: bool = False)
         name = _differing(folder, call)
         if name is not None and not overwrite:
             raise FileExistsError(
-                f"{folder} holds results with {name}={_read_about(folder).get(name)}, not {call[name]}; give another "
+                f"{folder} holds results with {name}={read_about(folder).get(name)}, not {call[name]}; give another "
                 "`--out`, or --overwrite"
             )
         if name is not None:
@@ -86,12 +87,12 @@ def read_folder(folder: Path) -> tuple[Any, dict[str, Any]]:
             raise ValueError(f"{folder} holds several results, show one of them: {', '.join(nested)}")
         return load(folder), {}
     sample = _loaded(folder)
-    return sample, _read_about(folder) if (folder / ABOUT).exists() else {}
+    return sample, read_about(folder) if (folder / ABOUT).exists() else {}
 
 
 def _differing(folder: Path, call: dict[str, Any]) -> str | None:
     """The first setting in which the results of a folder are not of this call; None if they are, or if it has none."""
-    kept = _read_about(folder)
+    kept = read_about(folder)
     differing = [name for name in call if kept.get(name) != call[name]]
     begun = is_finished(folder) or any((folder / SAMPLE).glob("*"))
     return differing[0] if differing and (begun or not call.keys() <= kept.keys()) else None
@@ -111,13 +112,18 @@ def _loaded(folder: Path) -> Any:
         raise ValueError(f"{folder} holds an unfinished run: repeat the command that began it")
     if (folder / CONTEXT).exists():
         return load_context(folder)
+    if (folder / SAMPLE / LEVELS).exists():
+        return load_answer_tree(folder / SAMPLE)
     if (folder / REGION).exists():
         raise ValueError(f"{folder} is incomplete: {CONTEXT} is missing, which says what the object is")
     return load(folder / SAMPLE)
 
 
-def _read_about(folder: Path) -> dict[str, Any]:
+def read_about(folder: Path) -> dict[str, Any]:
+    """The description in a folder."""
     about = read_json(folder / ABOUT)
     if not isinstance(about, dict):
         raise ValueError(f"{folder / ABOUT} is damaged: an object is needed, got {type(about).__name__}")
+    if "bfloat16" in about:  # of folders from before `--fast`, whose networks were not folded
+        about["fast"] = "bfloat16, not folded" if about.pop("bfloat16") else None
     return about

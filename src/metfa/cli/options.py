@@ -15,13 +15,14 @@ from metfa.cli.regions import ANY, PICTURES, SCENES, TEXTS, forms
 
 __all__ = [
     "Alpha",
-    "BFloat16",
     "Batch",
     "Colours",
     "Confidence",
     "Corrected",
     "Correction",
     "Device",
+    "Fast",
+    "Faster",
     "FlipsFrom",
     "Method",
     "Model",
@@ -52,6 +53,13 @@ class Correction(str, enum.Enum):
     by = "by"
     e_bh = "e-bh"
     closed_e_bh = "closed-e-bh"
+
+
+class Faster(str, enum.Enum):
+    """Faster copies of a model."""
+
+    exact = "exact"
+    bfloat16 = "bfloat16"
 
 
 class Colours(str, enum.Enum):
@@ -112,7 +120,13 @@ Threshold = Annotated[
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same samples.")]
 Batch = Annotated[int, typer.Option("--batch-size", min=1, help="Pictures in one forward pass; changes speed only.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")]
-BFloat16 = Annotated[bool, typer.Option("--bfloat16", help="Run the model in bfloat16: often faster, maps change.")]
+Fast = Annotated[
+    Faster | None,
+    typer.Option(
+        "--fast",
+        help="Ask a faster copy of the model: exact (the same maps up to rounding), or bfloat16 (single maps change).",
+    ),
+]
 Palette = Annotated[Colours, typer.Option(help="Colours of the significance map.")]
 Out = Annotated[Path, typer.Option("--out", help="Folder for the results; an interrupted run resumes.")]
 Overwrite = Annotated[

@@ -12,6 +12,8 @@ from metfa import regions
 from metfa._base.pictures import open_image
 from metfa.by_name.regions import KINDS, region_forms, region_named
 from metfa.cli.kinds import is_of_text
+from metfa.cli.readings import kind_for
+from metfa.plot.kinds import Image
 from metfa.results.attribution_parts import AttributionParts
 from metfa.results.decisions import TooFewSamplesError
 from metfa.results.in_words import regions_in_words
@@ -19,6 +21,8 @@ from metfa.results.regions import Regions
 from metfa.results.sample import AttributionSample
 from metfa.segmentation.explanation import ContextExplanation
 from metfa.segmentation.surroundings import objects_around
+from metfa.text.answer_tree import AnswerTree
+from metfa.text.answered import is_answer
 
 if TYPE_CHECKING:
     from metfa.cli.run import Analysis
@@ -90,6 +94,10 @@ def parts_of(sample: Any, analysis: Analysis, about: Mapping[str, Any]) -> Parts
         If the result cannot have the regions that `analysis` names.
     """
     text, stopping = analysis.regions, getattr(sample, "stopping", None)
+    if is_answer(sample) or isinstance(sample, AnswerTree):
+        if text not in (None, "none"):
+            raise ValueError("`--regions` is not for sources of answers: `metfa explain-answer --group` joins sources")
+        return None
     if isinstance(sample, AttributionParts):
         if text not in (None, "none"):
             raise ValueError(
@@ -104,7 +112,7 @@ def parts_of(sample: Any, analysis: Analysis, about: Mapping[str, Any]) -> Parts
         return _of_scene(text, sample, about)
     if is_of_text(sample):
         return _of_text(text, sample)
-    made, note = regions_named(text, sample)
+    made, note = regions_named(text, sample, kind_for(sample, analysis.kinds))
     return None if made is None else Parts(made, sample.over(made), note)
 
 
@@ -153,12 +161,14 @@ def _objects(explanation: ContextExplanation, about: Mapping[str, Any]) -> Regio
     return objects_around(explanation.classes, explanation.region, named)
 
 
-def regions_named(text: str | None, sample: Any) -> tuple[Regions | None, str]:
+def regions_named(text: str | None, sample: Any, kind: Any = None) -> tuple[Regions | None, str]:
     """The regions of pictures whose maps lie on them, each against the rest, and a note; None for none.
 
-    Without a text they are superpixels, or a grid where there can be none, and None of what is no picture.
+    Without a text they are superpixels, or a grid where there can be none, and None of what is no picture, as `kind`
+    may say.
     """
     of_pixels = isinstance(sample, AttributionSample) and sample.regions is None and len(sample.feature_shape) == 2
+    of_pixels = of_pixels and (kind is None or isinstance(kind, Image))
     if text is None:
         return _usual(sample) if of_pixels and min(sample.feature_shape) > 1 else (None, "")
     if text == "none":

@@ -21,7 +21,7 @@ from metfa.cli.reported import reported, resumable
 
 __all__ = ["regression"]
 
-regression = typer.Typer(
+regression: typer.Typer = typer.Typer(
     help="Keep explanations, and check later whether those of the present model have changed.", no_args_is_help=True
 )
 

@@ -10,9 +10,16 @@ from metfa.cli.certificates import certificate_line
 from metfa.cli.kinds import is_of_text
 from metfa.cli.regions import Parts, part_lines
 from metfa.cli.run import Analysis
+from metfa.results.sample import AttributionSample
+from metfa.text.answer_tree import AnswerTree
+from metfa.text.answered import is_answer
+from metfa.text.findings import Findings
 from metfa.text.reading import about_the_text
+from metfa.text.rendering import render_terminal
 
 __all__ = ["lines_of", "report"]
+
+WIDTH = 100  # columns of the table of an answer
 
 
 def report(
@@ -26,13 +33,22 @@ def report(
     if about.get("settings"):
         about["method"] = f"{about.get('method', '')} ({about['settings']})"[:300]
     weights = ["weights"] if about.get("random_weights") == "True" else []
-    shown = ("input", "image", "text", "model", *weights, "method", "noise")
+    shown = ("input", "image", "text", "question", "answer", "model", *weights, "method", "noise")
     lines = [(name, about[name]) for name in shown if name in about]
     if "predicted" in about:
         lines.append(("prediction", about["predicted"]))
     if about.get("explained") != about.get("predicted"):
         lines.append(("explained", about.get("explained", "")))
     lines += [(name, about[name]) for name in ("object", "faithfulness") if name in about]
+    if isinstance(sample, AnswerTree):
+        if any(given is not None for given in analysis.given.values()):
+            raise ValueError(
+                "`--alpha` and `--correction` of levels are those at which they were opened: leave them out"
+            )
+        levels = [f"{heading}\n\n{_of_answer(level, analysis, [])}" for heading, level in sample.headed.items()]
+        return "\n\n".join([lines_of(lines), str(sample), *levels])
+    if is_answer(sample):
+        return _of_answer(sample, analysis, lines)
     summaries = sample.summary(**analysis.settings)
     if isinstance(summaries, dict):  # of several inputs, by their names
         summaries = [summary for of_part in summaries.values() for summary in of_part]
@@ -48,12 +64,23 @@ def report(
     return lines_of(lines)
 
 
+def _of_answer(sample: AttributionSample, analysis: Analysis, lines: list[tuple[str, str]]) -> str:
+    """A table of the sources of each sentence, and the figures of all below these lines."""
+    shared = {**analysis.given, "confidence_level": analysis.confidence}
+    table = render_terminal(sample, colour=False, width=WIDTH, **shared)
+    findings = Findings.of(sample, sample.terms(**analysis.given), analysis.confidence)
+    figures = [("significance", findings.too_few)] if findings.too_few is not None else []
+    if not figures:
+        figures = findings.lines(sample.summary(**analysis.settings)[0])
+    return f"{table}\n\n{lines_of([*lines, *figures, ('time', _time(sample.provenance))])}"
+
+
 def lines_of(lines: list[tuple[str, str]]) -> str:
     """Names and texts of lines, below each other."""
     return "\n".join(f"{name + ':':<17} {text}" for name, text in lines)
 
 
-def _time(provenance: dict[str, Any], *, together: bool) -> str:
+def _time(provenance: dict[str, Any], *, together: bool = False) -> str:
     try:
         seed = str(int(provenance["rng"], 16))
         made = int(provenance["maps_made"])  # after a resumed run not all of them

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,13 @@ import numpy as np
 from metfa import stats
 from metfa._base.class_names import class_with_probability
 from metfa._base.warnings import ModelStateWarning, warn
-from metfa.by_name.methods import Of, check_method, explainer_of, methods_of
+from metfa.by_name.methods import GRADCAM, Of, check_method, explainer_of, methods_of
 from metfa.by_name.noises import noise_of
 from metfa.calls.answers import softmax
 from metfa.cli.folders import begin_folder, note
 from metfa.cli.parsing import criteria_of
 from metfa.cli.regions import check_regions_of
+from metfa.plot.kinds import Kind
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.corrections import check_correction
 from metfa.results.families import samples_needed
@@ -61,6 +62,7 @@ class Analysis:
     flips_from: float = FLIPS_FROM
     regions: str | None = None
     split: int | None = None
+    kinds: Mapping[str | None, Kind] = field(default_factory=dict)
 
     def of_regions(self, sample: AttributionSample) -> dict[str, Any]:
         """Terms of the decisions about regions: by default those by which sampling stopped, else family-wise ones."""
@@ -97,7 +99,7 @@ class Sampling:
     seed: int
     batch_size: int
     device: str
-    bfloat16: bool
+    fast: str | None = None
     of: Of = "image"
     until: str | None = None
     crop: bool = True
@@ -135,8 +137,9 @@ def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: in
             f"`--random-weights` is for models by name, and {sampling.model} makes its own model: leave it out"
         )
     known = methods_of(sampling.of)
-    if sampling.bfloat16 and sampling.method not in known:
-        raise ValueError(f"`--bfloat16` is for {', '.join(known)}; {sampling.method} runs in the model's own precision")
+    if sampling.fast and sampling.method not in known and sampling.method.partition(":")[0] not in ("captum", GRADCAM):
+        names = f"{', '.join(known)}, captum:NAME and gradcam:NAME"
+        raise ValueError(f"`--fast` is for {names}; {sampling.method} makes its explainer itself")
     terms = filled(Terms(), Terms.threshold, **analysis.given)
     number = sampling.number(analysis)
     if isinstance(number, Until):
@@ -227,7 +230,7 @@ def explain_picture(
     if settings.method in methods_of(settings.of):  # their maps lie on the pixels
         check_regions_of(analysis.regions, (height, width))
     module = loaded.module.to(device)
-    explainer = explainer_of(settings.method, module, settings.settings, bfloat16=settings.bfloat16)
+    explainer = explainer_of(settings.method, module, settings.settings, fast=settings.fast)
     begin_folder(folder, call, overwrite=overwrite)
     if (folder / SAMPLE / MANIFEST).exists():  # interrupted between the samples and the figure
         sample = load(folder / SAMPLE)

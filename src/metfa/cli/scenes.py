@@ -22,11 +22,11 @@ from metfa.cli.folders import begin_folder, check_folder, note
 from metfa.cli.options import (
     Alpha,
     Batch,
-    BFloat16,
     Colours,
     Confidence,
     Corrected,
     Device,
+    Fast,
     FlipsFrom,
     Noise,
     Out,
@@ -104,7 +104,7 @@ def explain_segmentation(
     seed: Seed = 0,
     batch_size: Batch = 10,
     device: Device = "auto",
-    bfloat16: BFloat16 = False,
+    fast: Fast = None,
     random_weights: RandomWeights = False,
     palette: Palette = Colours.colourblind,
     folder: Out = Path("metfa-out"),
@@ -115,7 +115,7 @@ def explain_segmentation(
     if "softmax" in chosen:
         raise ValueError("`--set softmax` is not for scenes: write --probabilities if the network gives probabilities")
     sampling = Sampling(
-        model, method, chosen, None, noise, samples, seed, batch_size, device, bfloat16, of="scene",
+        model, method, chosen, None, noise, samples, seed, batch_size, device, fast and fast.value, of="scene",
         random_weights=random_weights or None,
     )  # fmt: skip
     check_regions(regions, SCENES)
@@ -262,7 +262,7 @@ def region_in(path: Path, image: Any, *, resized: bool) -> np.ndarray:
 
 
 def _made(regional: Called, sampling: Sampling) -> Any:
-    return explainer_of(sampling.method, regional.model, sampling.settings, "scene", bfloat16=sampling.bfloat16)
+    return explainer_of(sampling.method, regional.model, sampling.settings, "scene", fast=sampling.fast)
 
 
 def _at(explanation: Any, terms: Terms) -> str:

@@ -17,6 +17,9 @@ def title_of(about: Mapping[str, Any]) -> str | None:
     """What was predicted and explained, of which picture, by what; None where nothing is known."""
     if not about:
         return None
+    if about.get("answer") is not None:
+        asked = about.get("question") or "this prompt"
+        return printable(f"Which sources raise the score of the answer to “{asked}”?")[:LONGEST]
     explained = about.get("explained") or about.get("predicted") or "this class"
     picture = None if about.get("image") is None else file_name(about["image"])
     method, model = about.get("method", ""), file_name(about.get("model", ""), ".npz")

@@ -175,7 +175,7 @@ def samples_shown(entries: Sequence[Entry], selection: Selection, *, noise: bool
     return [*shown, f"{percent(level)} ({percent(stats.median_ranks(n, level).confidence_level, 1)} reached)"]
 
 
-TECHNICAL = {"batch_size", "softmax", "autocast", "memory_format", "others"}
+TECHNICAL = {"batch_size", "softmax", "fast", "memory_format", "others"}
 TERMS = {"threshold", "correction", "split"}  # of tests; a title shows them in words of their own
 
 

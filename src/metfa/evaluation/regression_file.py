@@ -13,7 +13,7 @@ from metfa.evaluation.regression import Regression
 
 __all__ = ["read_regression"]
 
-ENTRIES = {
+ENTRIES: dict[str, tuple[str, ...]] = {
     "model": ("name",),
     "data": ("inputs", "limit"),
     "explainer": ("method", "settings"),
@@ -33,7 +33,7 @@ def read_regression(
     - ``[data]``: ``inputs`` (a folder of pictures, or a CSV file of pictures or texts with perhaps a column "target",
       relative to the TOML file) and perhaps ``limit``;
     - ``[explainer]``: ``method``, and perhaps a table ``settings``;
-    - ``[sampling]``: ``noise`` such as ``"gaussian:0.1"``, for texts ``"synonyms:0.3"``; ``n_samples`` (50) and
+    - ``[sampling]``: ``noise`` such as ``"gaussian:0.1"``, for texts ``"sense-synonyms:0.5"``; ``n_samples`` (50) and
       ``seed`` (0); ``batch_size`` and ``device``, which do not change what is asked;
     - ``[question]``: ``regions`` ("superpixels:50", "grid:7" or "none"), ``scale`` ("raw"), ``delta`` (0), ``alpha``
       (0.05) and ``correction`` ("holm").

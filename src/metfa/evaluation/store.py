@@ -48,6 +48,11 @@ class UnitStore:
         If files cannot be written and renamed with the protocol of the URL.
     """
 
+    url: str
+    options: dict[str, Any]
+    fs: Any
+    root: str
+
     def __init__(self, url: str | Path, options: dict[str, Any] | None = None) -> None:
         if not isinstance(url, str | Path) or not str(url).strip():
             raise TypeError(f"`store` must be a folder or a URL, got {shown(url)}")

@@ -34,7 +34,7 @@ def read_study(path: str | Path, *, allow_import: bool = False, allow_download: 
     - ``[data]``: ``inputs`` (a folder of pictures, or a CSV file of pictures or texts, relative to the TOML file) and
       perhaps ``limit`` and ``shuffle``;
     - ``[explainers]``: for each name the name of a method, or a table with ``method`` and ``settings``;
-    - ``[sampling]`` and ``[outer]``: noises such as ``normal = "gaussian:0.1"``, for texts ``"synonyms:0.3"``
+    - ``[sampling]`` and ``[outer]``: noises such as ``normal = "gaussian:0.1"``, for texts ``"sense-synonyms:0.5"``
       (``"none"`` for no outer noise);
     - ``[metrics]``: for each name a table of settings. A ``threshold`` may be ``"jenks"``,
       ``"jenks_of_medians"`` or ``"jenks_of_means"``, a ``correction`` ``"none"``.

@@ -28,6 +28,7 @@ from metfa.results.sample import AttributionSample
 from metfa.sampling.explain import explain
 from metfa.sampling.protocol import takes_rngs
 from metfa.sampling.run import Run
+from metfa.sampling.said import known_facts
 
 __all__ = ["Worker", "load_model"]
 
@@ -85,6 +86,7 @@ class Worker:
             **({} if regions is None else {"over": f"{regions!r} {regions.digest}"}),
             "threads": threads,
             "device": self.study.device,
+            **known_facts(self.explainers[unit.explainer]),
             "machine": platform.machine(),
             "versions": versions(),
             "seconds": round(time.perf_counter() - clock, 3),

@@ -10,11 +10,11 @@ import torch
 
 from metfa._arrays import widen
 from metfa._base.validation import positive_int
-from metfa.calls.answers import answered, checked_scores
 from metfa.calls.attention_pass import AttentionPass
 from metfa.calls.differentiation import chosen_scores, weights_frozen
 from metfa.calls.inputs import check_images, require_tensor
 from metfa.calls.no_gradient import gradient_expected
+from metfa.calls.parts import asked_scores
 from metfa.calls.row_dependence import row_by_row
 from metfa.explainers._places import Places, Tokens
 from metfa.explainers.cam import enlarged, warn_if_constant
@@ -107,7 +107,7 @@ def _attended(explainer: Any, inputs: torch.Tensor, target: Any, *, differentiab
         leaf = leaf.requires_grad_()
     forward, places = AttentionPass(called.model), Places(inputs.shape[2:])
     with places, forward.watching():  # the model gets a copy, as it may work in place
-        scores = checked_scores(answered(called.model, leaf.clone()), len(leaf), called.model)
+        scores = asked_scores(called.model, leaf.clone())
     chosen = chosen_scores(scores, target, leaf)
     n_tokens = _check_global(forward, len(leaf), kind)
     tokens = _tokens(places, len(leaf), n_tokens, explainer.patch_grid)

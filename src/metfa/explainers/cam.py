@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -74,8 +74,8 @@ class CAM:
     upsample: bool = field(default=True, kw_only=True)
     scale: bool = field(default=True, kw_only=True)
 
-    model = model_itself
-    rows_independent = rows_as_the_model
+    model: ClassVar[property] = model_itself
+    rows_independent: ClassVar[property] = rows_as_the_model
     differentiable = True
 
     def __post_init__(self) -> None:
@@ -111,6 +111,7 @@ class CAM:
         n_axes = inputs.ndim - 2
         differentiable = inputs.requires_grad and torch.is_grad_enabled()
         with weights_frozen(self.model), torch.set_grad_enabled(differentiable):
+            self.called.laid_out(inputs)
             with (
                 watched(self.model, n_axes=n_axes) as watch,
                 last_use(self.model, (nn.Linear, CONVOLUTIONS[n_axes])) as classifier,

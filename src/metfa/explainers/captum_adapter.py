@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from metfa._arrays import to_host
@@ -13,10 +13,12 @@ from metfa._base.lazy import needs_extra
 from metfa._base.one_line import one_line
 from metfa._base.validation import did_you_mean, shown
 from metfa._base.warnings import ModelStateWarning, warn
-from metfa.calls.answers import answered, checked_scores
+from metfa.calls.answers import checked_scores
 from metfa.calls.behind import loaded_torch
+from metfa.calls.called import Called
 from metfa.calls.guard import model_as_found, model_in_evaluation
 from metfa.calls.inputs import require_tensor
+from metfa.calls.parts import answered_by_parts, each
 from metfa.calls.plain import plain_module
 from metfa.calls.targets import row_targets, stacked_targets
 from metfa.explainers.heatmaps import Sign, heatmap
@@ -48,6 +50,7 @@ class CaptumMethod:
 
     attribution: Any
     settings: dict[str, Any] = field(default_factory=dict)
+    called: Called | None = field(default=None, repr=False)  # how the attribution's model is asked
 
     def __repr__(self) -> str:
         return one_line(self)
@@ -72,6 +75,7 @@ class CaptumMethod:
             raise ValueError("`inputs` is an empty tuple: there is nothing to explain")
         for part in parts:
             require_tensor(part)
+        asked = Called(self.model) if self.called is None else self.called
         by_gradient = isinstance(self.attribution, GradientAttribution)
         differentiable = any(part.requires_grad for part in parts) and torch.is_grad_enabled()
         parts = tuple(part if differentiable and part.requires_grad else part.detach() for part in parts)
@@ -81,13 +85,17 @@ class CaptumMethod:
             model_in_evaluation(self.model),
             gradient_expected(self.model, first) if by_gradient else nullcontext(),
             graph_kept() if differentiable else nullcontext(),
+            asked.precision(first),
             warnings.catch_warnings(),
         ):
             warnings.filterwarnings("ignore", "Setting (forward, )?backward hooks", UserWarning)  # undone on leaving
             with torch.no_grad():
-                copies = tuple(part.clone() for part in parts)
-                scores = self.model(*copies) if len(parts) > 1 else answered(self.model, *copies)
+                scores = asked.layouts.asked_first(
+                    inputs, lambda: answered_by_parts(self.model, each(torch.clone, asked.laid_out(inputs)))
+                )
                 scores = checked_scores(scores, len(first), self.model)
+            parts = asked.laid_out(parts) if len(parts) > 1 else (asked.laid_out(first),)
+            first = parts[0]
             target = stacked_targets(row_targets(target, to_host(scores), len(first)), first)
             for part in parts:
                 if by_gradient and part.is_floating_point():
@@ -112,8 +120,9 @@ def from_captum(model: Any, name: str, *, channel_axis: Any = 1, sign: Sign = "a
 
     Parameters
     ----------
-    model : torch.nn.Module
-        Inputs (batch, channels, \*features) -> scores (batch, classes). Or several inputs; explain a tuple of them
+    model : torch.nn.Module or Called
+        Inputs (batch, channels, \*features) -> scores (batch, classes), or a `metfa.Called` that says how it is asked
+        (layout and `fast`). Or several inputs; explain a tuple of them
         then, with one `channel_axis` for each.
     name : str
         A class of ``captum.attr`` that takes only a model: "Saliency", "InputXGradient", "IntegratedGradients",
@@ -151,6 +160,8 @@ def from_captum(model: Any, name: str, *, channel_axis: Any = 1, sign: Sign = "a
         raise ValueError(_unknown_method(name, methods))
     if not callable(model):
         raise TypeError(f"`model` must be a torch.nn.Module, got {shown(model)}")
+    called = Called.of(model)
+    model = called.model
     kind = methods[name]
     made_with = _settings_of(kind)[1:]  # the first is the model
     called_with = _settings_of(kind.attribute)
@@ -179,7 +190,9 @@ def from_captum(model: Any, name: str, *, channel_axis: Any = 1, sign: Sign = "a
         )
     constructor = {parameter.name for parameter in made_with}
     attribution = kind(model, **{key: value for key, value in settings.items() if key in constructor})
-    method: Any = CaptumMethod(attribution, {key: value for key, value in settings.items() if key not in constructor})
+    given = {key: value for key, value in settings.items() if key not in constructor}
+    called = called if called.model is model else replace(called, model=model)
+    method: Any = CaptumMethod(attribution, given, called)
     return heatmap(seeded(method) if name in RANDOM else method, channel_axis=channel_axis, sign=sign)
 
 

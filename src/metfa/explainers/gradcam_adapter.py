@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -15,11 +16,11 @@ from metfa._arrays import to_host
 from metfa._base.lazy import needs_extra
 from metfa._base.one_line import one_line
 from metfa._base.validation import check_function
-from metfa.calls.answers import answered, checked_scores
 from metfa.calls.called import Called
 from metfa.calls.guard import model_as_found, model_in_evaluation
 from metfa.calls.inputs import SHAPES, check_spatial, require_tensor
 from metfa.calls.no_gradient import gradient_expected
+from metfa.calls.parts import asked_scores
 from metfa.calls.plain import plain_module
 from metfa.calls.replaced import modules_as_found
 from metfa.calls.targets import row_targets
@@ -58,6 +59,7 @@ class GradCAMMethod:
     made_with: dict[str, Any] = field(default_factory=dict)
     called_with: dict[str, Any] = field(default_factory=dict)
     known: bool = False
+    called: Called | None = field(default=None, repr=False)  # how the model is asked
 
     def __repr__(self) -> str:
         return one_line(self)
@@ -65,7 +67,12 @@ class GradCAMMethod:
     @property
     def rows_independent(self) -> bool:
         """Whether it is one of the methods listed above, and the model mixes no rows."""
-        return self.known and Called(self.model).rows_independent
+        return self.known and self.asked.rows_independent
+
+    @cached_property
+    def asked(self) -> Called:
+        """How the model is asked."""
+        return Called.of(self.called or self.model)
 
     def __call__(self, inputs: torch.Tensor, target: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
         r"""Maps (batch, \*axes) in [0, 1] and the model's scores (batch, classes)."""
@@ -75,7 +82,6 @@ class GradCAMMethod:
             self._require_any_grid(inputs.ndim - 2)
         if torch.bfloat16 in {inputs.dtype, *(weight.dtype for weight in self.model.parameters())}:
             raise TypeError("grad-cam cannot explain in torch.bfloat16: write `model.float()` and `inputs.float()`")
-        leaf = inputs.detach().requires_grad_()  # else there is no backward pass where the weights are frozen
         with (
             model_as_found(self.model),
             model_in_evaluation(self.model),
@@ -83,6 +89,8 @@ class GradCAMMethod:
             modules_as_found(self.model),
             torch.enable_grad(),
         ):
+            inputs = self.asked.laid_out(inputs.detach())
+            leaf = inputs.detach().requires_grad_()  # else there is no backward pass where the weights are frozen
             watches, scores = self._looked_into(inputs)
             targets = [self.target_of(entry) for entry in row_targets(target, to_host(scores), len(scores))]
             for made in targets:
@@ -149,7 +157,7 @@ class GradCAMMethod:
         return watches, scores
 
     def _scores(self, batch: torch.Tensor) -> torch.Tensor:
-        return checked_scores(answered(self.model, batch), len(batch), self.model)
+        return asked_scores(self.model, batch)
 
     def _made(self, watches: list[Watch]) -> Any:
         """An object of the method's class, which reads layers with channels last as such."""
@@ -178,7 +186,7 @@ class GradCAMMethod:
 
 def from_gradcam(
     method: Any,
-    model: nn.Module | None = None,
+    model: Any = None,
     layer: str | nn.Module | Sequence[str | nn.Module] | None = None,
     *,
     target_of: Callable[[Any], Any] | None = None,
@@ -191,10 +199,11 @@ def from_gradcam(
     method : class, str or object
         A class of ``pytorch_grad_cam`` such as ``GradCAM``, or its name. Each call makes a new object of it, so that
         none of its hooks stay. If you give an object, it is used with its own model and layers.
-    model : torch.nn.Module
-        Images (batch, channels, height, width), series (batch, channels, length) or volumes (batch, channels, depth,
-        height, width) -> scores (batch, classes). Series and volumes work for EigenCAM, EigenGradCAM, GradCAM,
-        GradCAMElementWise, GradCAMPlusPlus, HiResCAM, KPCA_CAM, LayerCAM, RandomCAM and XGradCAM.
+    model : torch.nn.Module or Called
+        Model, or a `metfa.Called` that says how it is asked (layout and ``fast="exact"``; grad-cam cannot explain in
+        bfloat16): images (batch, channels, height, width), series (batch, channels, length) or volumes (batch,
+        channels, depth, height, width) -> scores (batch, classes). Series and volumes work for EigenCAM, EigenGradCAM,
+        GradCAM, GradCAMElementWise, GradCAMPlusPlus, HiResCAM, KPCA_CAM, LayerCAM, RandomCAM and XGradCAM.
     layer : str, torch.nn.Module, or a sequence of them, optional
         As for `ScoreCAM`, also where channels are last and for tokens; several layers are combined as the method does.
         None: the last feature map, and in a transformer the layer that is said there. (FullGrad takes all convolutions
@@ -250,6 +259,11 @@ def from_gradcam(
         raise TypeError(f"`method` must be a method of grad-cam, got {kind.__name__} that takes no `target_layers`")
     if target_of is not None:
         check_function(target_of, "target_of", "target_of(index)", 0)
+    called = model if isinstance(model, Called) else None
+    if called is not None:
+        if called.fast == "bfloat16":
+            raise ValueError("`fast` must not be 'bfloat16', in which grad-cam cannot explain: write `fast='exact'`")
+        model = called.model
     if made:
         if not isinstance(model, nn.Module):
             raise TypeError(f"`model` must be a torch.nn.Module, got {type(model).__name__}")
@@ -264,6 +278,8 @@ def from_gradcam(
             "`target_of=lambda index: FinerWeightedTarget(index, [3, 7], 1.0)`"
         )
     layers: tuple[Any, ...] = tuple(layer) if isinstance(layer, list | tuple) else (layer,)
+    if called is not None:
+        layers = tuple(map(called.layer, layers))
     for one in layers:
         check_layer(one, model if made else nn.Identity())
     made_with, called_with = settings_of(kind, settings, made=made)
@@ -277,6 +293,7 @@ def from_gradcam(
         made_with,
         called_with,
         known=kinds <= {getattr(library, name, None) for name in INDEPENDENT},
+        called=called,
     )
     alone = kinds & {getattr(library, name, None) for name in ALONE} or called_with.get("eigen_smooth")
     return seeded(explainer) if alone else explainer

@@ -9,16 +9,19 @@ from typing import Any, Literal
 from metfa._arrays import as_array, first_not_finite, is_array, namespace, widen
 from metfa._base.one_line import one_line
 from metfa._base.validation import is_whole, one_of, positive_int, shown
-from metfa.calls.inputs import check_channels_first, check_values, require_tensor
+from metfa.calls.inputs import check_channels_first, check_values, refuse_several, require_tensor
+from metfa.calls.parts import formed, name_in_words, named
+from metfa.sampling.entries import count_rows
 from metfa.sampling.outputs import read_output
 from metfa.sampling.protocol import check_explainer, explained_model, known_independent, takes_rngs
-from metfa.sampling.rows import count_rows
 from metfa.stats.contrasts import LEAST_SHARE
 
 __all__ = [
     "check_channel_axis",
     "check_differentiable",
     "finished",
+    "for_part",
+    "heat_maps",
     "heatmap",
     "reduce_channels",
     "require_channels",
@@ -29,9 +32,36 @@ Sign = Literal["absolute", "positive"]
 
 
 def check_channel_axis(channel_axis: Any) -> None:
-    """Raise unless `channel_axis` is None or an axis behind the batch."""
-    if channel_axis is not None:
+    """Raise unless `channel_axis` is None or an axis behind the batch, or a tuple or dict of these."""
+    if isinstance(channel_axis, tuple | Mapping):
+        for axis in channel_axis.values() if isinstance(channel_axis, Mapping) else channel_axis:
+            check_channel_axis(axis)
+    elif channel_axis is not None:
         positive_int(channel_axis, "channel_axis")
+
+
+def for_part(given: Any, part: Any, name: str = "channel_axis", example: Any = (1, None)) -> Any:
+    """The setting `name` for a part of the inputs, which is None where `inputs` is one array.
+
+    Raises
+    ------
+    ValueError
+        If the setting is one number and there are several inputs, or has nothing for this one; or the other way round.
+    """
+    several = isinstance(given, tuple | Mapping)
+    if part is None and several:
+        raise ValueError(
+            f"`{name}` has entries for several inputs, and `inputs` is one array, got {given!r}: write one"
+        )
+    if part is None:
+        return given
+    known = dict(enumerate(given)) if isinstance(given, tuple) else given if several else {}
+    if part not in known:
+        raise ValueError(
+            f"`{name}` must have an entry for each of several inputs, and has none for part {part!r}, got {given!r}: "
+            f"write a tuple or dict like the inputs, such as `{name}={example!r}` for an image and a table"
+        )
+    return known[part]
 
 
 def require_channels(array: Any, channel_axis: int | None, name: str) -> None:
@@ -43,21 +73,30 @@ def require_channels(array: Any, channel_axis: int | None, name: str) -> None:
         )
 
 
-def check_differentiable(inputs: Any, channel_axis: int | None, what: str, model: Any) -> None:
-    """Raise unless `inputs` is a floating-point tensor with channels on that axis, where the `model` has them."""
-    if isinstance(inputs, tuple | Mapping):
-        raise TypeError(
-            f"`inputs` must be one torch.Tensor here, got a {type(inputs).__name__} of {len(inputs)}: for a model of "
-            "several inputs give a tuple to a method of Captum, as in `heatmap(Saliency(model).attribute, "
-            "channel_axis=(1, None))`"
-        )
-    require_tensor(inputs)
-    if not inputs.is_floating_point():
-        raise TypeError(f"`inputs` must be floating point to have {what}, got {inputs.dtype}")
-    require_channels(inputs, channel_axis, "inputs")
+def check_differentiable(inputs: Any, channel_axis: Any, what: str, model: Any, *, several: bool = False) -> None:
+    """Raise unless `inputs` is a floating-point tensor with channels on that axis, where the `model` has them.
+
+    Or `several` inputs, each a tensor, those of floating point with channels on the axis of their own.
+    """
+    if isinstance(inputs, tuple | Mapping) and not inputs:
+        raise ValueError(f"`inputs` is an empty {type(inputs).__name__}: there is nothing to explain")
+    if not several:
+        refuse_several(inputs)
+    parts = named(inputs)
+    for name, part in parts.items():
+        own = name_in_words(name)
+        require_tensor(part, own)
+        if part.is_floating_point():
+            _check_part(part, for_part(channel_axis, name), own, model)
+        elif name is None:
+            raise TypeError(f"`inputs` must be floating point to have {what}, got {part.dtype}")
+
+
+def _check_part(part: Any, channel_axis: int | None, name: str, model: Any) -> None:
+    require_channels(part, channel_axis, name)
     if channel_axis == 1:
-        check_channels_first(inputs, model)
-    check_values(inputs)
+        check_channels_first(part, model, name)
+    check_values(part, name)
 
 
 def reduce_channels(attributions: Any, channel_axis: int | None, sign: Sign = "absolute") -> Any:
@@ -80,6 +119,15 @@ def scale_to_unit(maps: Any) -> Any:
     spread = high - low
     constant = spread <= LEAST_SHARE * xp.maximum(xp.abs(low), xp.abs(high))
     return xp.where(constant, xp.zeros_like(maps), (maps - low) / xp.where(constant, xp.ones_like(spread), spread))
+
+
+def heat_maps(attributions: Any, channel_axis: Any, *, scale: bool) -> Any:
+    """Maps of attributions, absolute and over the channels' maximum, of each part by itself; see `finished`."""
+    maps = {
+        name: finished(reduce_channels(part, for_part(channel_axis, name)), scale=scale)
+        for name, part in named(attributions).items()
+    }
+    return formed(maps, attributions)
 
 
 def finished(maps: Any, *, scale: bool) -> Any:
@@ -131,17 +179,8 @@ class Heatmap:
 
     def _map(self, attributions: Any, inputs: Any, part: Any = None) -> Any:
         """The heat maps of an array of attributions, those of a `part` of the inputs where it is one."""
-        axis, name = self.channel_axis, "attributions"
-        if part is not None:
-            name = f"attributions of part {part!r}"
-            known = axis if isinstance(axis, Mapping) else dict(enumerate(axis)) if isinstance(axis, tuple) else None
-            if known is None or part not in known:
-                raise ValueError(
-                    f"`channel_axis` must say for each part on which axis its channels are, and has nothing for part "
-                    f"{part!r}, got {axis!r}: write a tuple or dict like the inputs, such as `channel_axis=(1, None)` "
-                    "for an image and a table"
-                )
-            axis = known[part]
+        axis = for_part(self.channel_axis, part)
+        name = "attributions" if part is None else f"attributions of part {part!r}"
         attributions = widen(as_array(attributions, name))
         require_channels(attributions, axis, name)
         if axis == 1 and is_array(inputs) and _without_channels(attributions, inputs):
@@ -199,10 +238,7 @@ def heatmap(explainer: Callable[..., Any], *, channel_axis: Any = 1, sign: Sign 
             [0.66666667, 1.        ]]])
     """
     check_explainer(explainer)
-    several = isinstance(channel_axis, tuple | Mapping)
-    axes = channel_axis.values() if isinstance(channel_axis, Mapping) else channel_axis if several else (channel_axis,)
-    for axis in axes:
-        check_channel_axis(axis)
+    check_channel_axis(channel_axis)
     one_of(sign, "sign", ("absolute", "positive"))
     kind = RandomisedHeatmap if takes_rngs(explainer) else Heatmap
     return kind(explainer, channel_axis=channel_axis, sign=sign)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -35,6 +35,7 @@ __all__ = ["IGOS"]
 
 SHRINK = 0.2  # the step is multiplied by this until the loss falls enough
 ARMIJO = 1e-4  # enough is this share of what the gradient predicts
+SEARCHED = 4  # steps that an iteration is taken to try, for the progress that is shown
 SMALLEST_STEP = 1e-5  # the first step below it is taken, whatever the loss
 
 
@@ -125,8 +126,14 @@ class IGOS:
     scale: bool = field(default=True, kw_only=True)
     rng: Any = field(default=None, kw_only=True, repr=False)
 
-    model = model_itself
-    rows_independent = rows_as_the_model
+    model: ClassVar[property] = model_itself
+    rows_independent: ClassVar[property] = rows_as_the_model
+    forwards = "passes"
+
+    @property
+    def n_forwards(self) -> int:
+        """About how many rows the model is asked about for one map: those of line searches are not known before."""
+        return self.n_iterations * (self.n_steps + SEARCHED)
 
     def __post_init__(self) -> None:
         check_mask_settings(self)

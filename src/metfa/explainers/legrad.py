@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -70,8 +70,8 @@ class LeGrad:
     patch_grid: tuple[int, int] | None = field(default=None, kw_only=True)
     scale: bool = field(default=True, kw_only=True)
 
-    model = model_itself
-    rows_independent = rows_as_the_model
+    model: ClassVar[property] = model_itself
+    rows_independent: ClassVar[property] = rows_as_the_model
     differentiable = True
 
     def __post_init__(self) -> None:

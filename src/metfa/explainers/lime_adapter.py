@@ -12,7 +12,11 @@ from metfa.explainers._lime_kinds import LimeImage, LimeTable, LimeTexts
 __all__ = ["from_lime"]
 
 GOVERNED = {"data_row", "image", "text_instance", "predict_fn", "classifier_fn", "labels", "top_labels", "random_seed"}
-KINDS = {"LimeTabularExplainer": LimeTable, "LimeImageExplainer": LimeImage, "LimeTextExplainer": LimeTexts}
+KINDS: dict[str, type] = {
+    "LimeTabularExplainer": LimeTable,
+    "LimeImageExplainer": LimeImage,
+    "LimeTextExplainer": LimeTexts,
+}
 
 
 def from_lime(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -13,10 +13,10 @@ from metfa._arrays import to_host, widen
 from metfa._base.lazy import needs_extra
 from metfa._base.validation import check_flag, keep
 from metfa._base.warnings import MetfaWarning, warn
-from metfa.calls.answers import answered, checked_scores
 from metfa.calls.differentiation import chosen_scores, weights_frozen
 from metfa.calls.held import asks_a_model, hold, model_itself, rows_as_the_model
 from metfa.calls.no_gradient import gradient_expected
+from metfa.calls.parts import asked_scores
 from metfa.calls.row_dependence import row_by_row
 from metfa.calls.targets import row_targets
 from metfa.explainers._attention_pass import AttentionPass
@@ -52,9 +52,8 @@ class LRP:
     Parameters
     ----------
     called : torch.nn.Module or Called
-        Model, or a `metfa.Called` that says how it is asked (not with ``autocast=torch.float16``, in which the
-        stabiliser is zero): inputs (batch, channels, \*features) -> scores (batch, classes), before a softmax: logits.
-        It may normalise its inputs itself, as loaded models do.
+        Model, or a `metfa.Called` that says how it is asked: inputs (batch, channels, \*features) -> scores (batch,
+        classes), before a softmax: logits. It may normalise its inputs itself, as loaded models do.
     composite : str or zennit.core.Composite
         Which rule each layer has:
 
@@ -136,8 +135,8 @@ class LRP:
     channel_axis: int | None = field(default=1, kw_only=True)
     scale: bool = field(default=True, kw_only=True)
 
-    model = model_itself
-    rows_independent = rows_as_the_model
+    model: ClassVar[property] = model_itself
+    rows_independent: ClassVar[property] = rows_as_the_model
     differentiable = True
 
     def __post_init__(self) -> None:
@@ -147,8 +146,6 @@ class LRP:
             raise TypeError(
                 f"`model` must be a torch.nn.Module, got {type(self.model).__name__}: LRP looks at its layers"
             )
-        if self.called.autocast == torch.float16:
-            raise ValueError("`autocast` must not be torch.float16, in which LRP divides by zero: use torch.bfloat16")
         check_channel_axis(self.channel_axis)
         check_bounds(self.bounds)
         with needs_extra("LRP", "lrp"):
@@ -200,7 +197,7 @@ class LRP:
             model, forward = self._pass_of(model, leaf, inputs)
             try:
                 with forward.watching(leaf):
-                    scores = checked_scores(answered(model, leaf), len(leaf), model)
+                    scores = asked_scores(model, leaf)
                 if not scores.detach().isfinite().all():
                     raise ValueError("the model's scores are not finite, so there is no relevance to hand back")
                 chosen = chosen_scores(scores, target, leaf)
@@ -243,9 +240,8 @@ class LRP:
         with weights_frozen(self.model), torch.enable_grad():
             scores = self.called.scores(inputs.detach())
             rows = row_targets(target, to_host(scores), len(inputs))
-            close = LOST[
-                "autocast" if self.called.autocast else "double" if inputs.dtype == torch.float64 else "single"
-            ]
+            exact = "double" if inputs.dtype == torch.float64 else "single"
+            close = LOST["bfloat16" if self.called.fast == "bfloat16" else exact]
             return Shares.of([self._shares_of(inputs[row : row + 1], rows[row]) for row in range(len(inputs))], close)
 
     def _shares_of(self, row: torch.Tensor, target: Any) -> tuple[float, float, dict[tuple[str, str], float]]:
@@ -256,7 +252,7 @@ class LRP:
             leaves = Leaves(model)
             forward = AttentionPass(model, conservative=CONSERVATIVE[self.composite], leaves=leaves)
             with forward.watching(leaf):
-                scores = checked_scores(answered(model, leaf), 1, model)
+                scores = asked_scores(model, leaf)
             chosen = chosen_scores(scores, None if target is None else [target], leaf)
             relevance = forward.relevance(chosen, leaf, create_graph=False)
         return float(chosen.detach()), float(relevance.double().sum()), leaves.contributions()

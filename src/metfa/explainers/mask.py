@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from operator import attrgetter
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -144,8 +145,10 @@ class MASK:
     scale: bool = field(default=True, kw_only=True)
     rng: Any = field(default=None, kw_only=True, repr=False)
 
-    model = model_itself
-    rows_independent = rows_as_the_model
+    model: ClassVar[property] = model_itself
+    rows_independent: ClassVar[property] = rows_as_the_model
+    n_forwards: ClassVar[property] = property(attrgetter("n_iterations"))  # see `metfa.sampling.progress`
+    forwards = "iterations"
 
     def __post_init__(self) -> None:
         check_mask_settings(self)

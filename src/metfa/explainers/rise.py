@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from operator import attrgetter
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -88,8 +89,10 @@ class RISE:
     scale: bool = field(default=True, kw_only=True)
     rng: Any = field(default=None, kw_only=True, repr=False)
 
-    model = model_itself
+    model: ClassVar[property] = model_itself
     rows_independent = True  # for any model: no pass holds two rows
+    n_forwards: ClassVar[property] = property(attrgetter("n_masks"))  # see `metfa.sampling.progress`
+    forwards = "masks"
 
     def __post_init__(self) -> None:
         hold(self)

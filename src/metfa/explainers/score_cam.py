@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import nn
 
 from metfa._arrays import to_host, widen
+from metfa._base.progress import expected
 from metfa._base.validation import check_flag, keep, one_of
 from metfa.calls.baseline import baseline_like, check_baseline
 from metfa.calls.differentiation import index_of, of_indices
@@ -139,8 +140,8 @@ class ScoreCAM:
     reshape_transform: Callable[[Any], torch.Tensor] | None = field(default=None, kw_only=True)
     scale: bool = field(default=True, kw_only=True)
 
-    model = model_itself
-    rows_independent = rows_as_the_model
+    model: ClassVar[property] = model_itself
+    rows_independent: ClassVar[property] = rows_as_the_model
 
     def __post_init__(self) -> None:
         hold(self, at_layers="ScoreCAM")
@@ -209,6 +210,7 @@ class ScoreCAM:
 
         def look(start: int, stop: int) -> None:
             nonlocal name
+            self.called.laid_out(inputs[start:stop])
             with watched(self.model, self.layer, self.reshape_transform, inputs.shape[2:]) as watch:
                 scores = widen(self.called.in_one_pass(inputs[start:stop].clone()))  # it may work in place on its input
             if self.called.row_look.finds_dependence(inputs[start:stop], scores):
@@ -241,6 +243,7 @@ class ScoreCAM:
         axes = tuple(range(2, features.ndim))
         flat = features.amax(axes) == features.amin(axes)
         rows, channels = (~flat).nonzero(as_tuple=True)
+        expected(round(len(rows) / len(features)), "channels")
         weights = features.new_zeros(features.shape[:2])
         summed = features.new_zeros((len(inputs), *size) if variant.of_masks else (0, *size))
 

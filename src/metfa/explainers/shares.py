@@ -9,7 +9,7 @@ import numpy as np
 
 __all__ = ["LOST", "Shares"]
 
-LOST = {"autocast": 0.1, "single": 1e-3, "double": 1e-5}  # of the largest share by rounding, at most
+LOST = {"bfloat16": 0.1, "single": 1e-3, "double": 1e-5}  # of the largest share by rounding, at most
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from operator import attrgetter
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -12,8 +14,9 @@ from metfa._arrays import from_host, to_host
 from metfa._base.validation import MOST_CALLS, check_flag, check_number, keep, one_of, positive_int
 from metfa.calls.differentiation import weights_frozen
 from metfa.calls.held import asks_a_model, hold, model_itself
+from metfa.calls.parts import each, formed, joined, largest, named, of_rows, with_gradient
 from metfa.calls.targets import row_targets
-from metfa.explainers.heatmaps import check_channel_axis, check_differentiable, finished, reduce_channels
+from metfa.explainers.heatmaps import check_channel_axis, check_differentiable, for_part, heat_maps
 from metfa.noise import Gaussian
 from metfa.sampling.randomised import row_generators
 
@@ -35,9 +38,10 @@ class SmoothGrad:
         As for `Gradient`.
     n_perturbations : int
         Noisy copies for each row. 25 in the authors' code (``PAIR-code/saliency``); 5 in Captum, 20 in zennit.
-    std : float
+    std : float, or tuple or dict of them
         Standard deviation of the normal noise, absolute, in the units of the inputs. The authors' code takes 0.15 of
-        the input's range, which is this default for pixels in [0, 1]. (Captum's default is an absolute 1.0.)
+        the input's range, which is this default for pixels in [0, 1]. (Captum's default is an absolute 1.0.) Several
+        inputs have no unit in common, so they need one for each, as a tuple or dict like the inputs.
     average : {"signed", "absolute"}
         Average the gradients with their signs (the paper's formula), or their absolute values (Captum's
         ``NoiseTunnel`` over ``Saliency``).
@@ -55,15 +59,17 @@ class SmoothGrad:
     """
 
     called: Any
-    channel_axis: int | None = field(default=1, kw_only=True)
+    channel_axis: Any = field(default=1, kw_only=True)
     n_perturbations: int = field(default=25, kw_only=True)
-    std: float = field(default=0.15, kw_only=True)
+    std: Any = field(default=0.15, kw_only=True)
     average: str = field(default="signed", kw_only=True)
     scale: bool = field(default=True, kw_only=True)
     rng: Any = field(default=None, kw_only=True, repr=False)
 
-    model = model_itself
+    model: ClassVar[property] = model_itself
     rows_independent = True  # for any model: no pass holds two rows
+    n_forwards: ClassVar[property] = property(attrgetter("n_perturbations"))  # see `metfa.sampling.progress`
+    forwards = "perturbations"
     differentiable = True
 
     def __post_init__(self) -> None:
@@ -71,51 +77,71 @@ class SmoothGrad:
         check_channel_axis(self.channel_axis)
         keep(self, scale=check_flag(self.scale, "scale"))
         keep(self, n_perturbations=positive_int(self.n_perturbations, "n_perturbations", maximum=MOST_CALLS))
-        keep(self, std=check_number(self.std, "std"))
+        keep(self, std=_checked_std(self.std))
         one_of(self.average, "average", ("signed", "absolute"))
 
-    def __call__(
-        self, inputs: torch.Tensor, target: Any = None, *, rngs: Any = None
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def __call__(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> tuple[Any, torch.Tensor]:
         r"""Maps and scores of a batch.
 
         Parameters
         ----------
-        inputs : torch.Tensor, (batch, channels, \*features)
-            Floating point. Where they require a gradient, the maps are differentiable in them.
-        target : int, sequence or tensor, optional
-            Class of each row; None: the predicted one.
+        inputs, target
+            As for `Gradient`.
         rngs : list of numpy.random.Generator, optional
             One generator for each row.
 
         Returns
         -------
-        maps : torch.Tensor, (batch, \*features)
-            float32 (or wider), in [0, 1] with `scale`.
+        maps : torch.Tensor, (batch, \*features), or tuple or dict of them
+            As those of `Gradient`.
         scores : torch.Tensor, (batch, classes)
             The model's scores of the inputs themselves, detached.
         """
-        check_differentiable(inputs, self.channel_axis, "a gradient", self.model)
+        check_differentiable(inputs, self.channel_axis, "a gradient", self.model, several=True)
+        spreads = {name: for_part(self.std, name, "std", (0.15, 2.0)) for name in with_gradient(inputs)}
         generators = row_generators(inputs, rngs, self.rng)
         with torch.no_grad(), weights_frozen(self.model):
-            scores = self.called(inputs.clone())  # a model may work in place on what it gets
-        targets = row_targets(target, to_host(scores), len(inputs))
-        rows = zip(inputs.split(1), targets, generators, strict=True)
-        mean = torch.cat([self._mean_gradient(*row) for row in rows])
-        return finished(reduce_channels(mean, self.channel_axis), scale=self.scale), scores
+            scores = self.called(each(torch.clone, inputs))  # a model may work in place on what it gets
+        targets = row_targets(target, to_host(scores), len(scores))
+        rows = zip(range(len(scores)), targets, generators, strict=True)
+        means = [self._mean_gradient(of_rows(inputs, row, row + 1), one, rng, spreads) for row, one, rng in rows]
+        return heat_maps(joined(means), self.channel_axis, scale=self.scale), scores
 
-    def _mean_gradient(self, row: torch.Tensor, target: Any, rng: np.random.Generator) -> torch.Tensor:
-        noise, clean = Gaussian(self.std), np.zeros(tuple(row.shape[1:]), np.float32)
+    def _mean_gradient(self, row: Any, target: Any, rng: np.random.Generator, spreads: dict[Any, float]) -> Any:
+        """Average over the noisy copies of one row; `spreads` are the standard deviations by part."""
         seeds = rng.integers(0, 2**63, self.n_perturbations)  # one a copy, so that a repeated batch has the same noise
-        total: Any = 0
+        total: dict[Any, Any] = dict.fromkeys(spreads, 0)
+        parts = named(row)
 
         def add(start: int, stop: int) -> None:
-            nonlocal total
-            drawn = np.stack([noise(clean, np.random.default_rng(seed)) for seed in seeds[start:stop]])
-            copies = row + from_host(drawn, like=row)
-            gradient, _ = self.called.gradient(copies, None if target is None else [target] * (stop - start))
-            gradient = gradient if self.average == "signed" else gradient.abs()
-            total = total + gradient.sum(0, keepdim=True, dtype=torch.promote_types(gradient.dtype, torch.float32))
+            noises = [np.random.default_rng(seed) for seed in seeds[start:stop]]
+            copies = {
+                name: _noisy(part, spreads[name], noises)
+                if name in spreads
+                else part.repeat_interleave(stop - start, 0)
+                for name, part in parts.items()
+            }
+            targets = None if target is None else [target] * (stop - start)
+            gradient, _ = self.called.gradient(formed(copies, row), targets)
+            for name, part in named(gradient).items():
+                part = part if self.average == "signed" else part.abs()
+                total[name] = total[name] + part.sum(
+                    0, keepdim=True, dtype=torch.promote_types(part.dtype, torch.float32)
+                )
 
-        self.called.in_batches(self.n_perturbations, row, add)
-        return total / self.n_perturbations
+        self.called.in_batches(self.n_perturbations, largest(row), add)
+        return formed({name: of_part / self.n_perturbations for name, of_part in total.items()}, row)
+
+
+def _noisy(row: torch.Tensor, std: float, rngs: list[np.random.Generator]) -> torch.Tensor:
+    """Copies of a row with noise, one from each generator."""
+    noise, clean = Gaussian(std), np.zeros(tuple(row.shape[1:]), np.float32)
+    return row + from_host(np.stack([noise(clean, rng) for rng in rngs]), like=row)
+
+
+def _checked_std(std: Any) -> Any:
+    if isinstance(std, Mapping):
+        return {name: check_number(one, f"std[{name!r}]") for name, one in std.items()}
+    if isinstance(std, tuple):
+        return tuple(check_number(one, f"std[{place}]") for place, one in enumerate(std))
+    return check_number(std, "std")

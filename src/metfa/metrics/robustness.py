@@ -23,7 +23,7 @@ from metfa.calls.targets import row_targets
 from metfa.metrics.scores import Scores, divisor
 from metfa.sampling.protocol import predict_scores
 from metfa.sampling.rows import Rows
-from metfa.sampling.streams import Purpose, root_entropy, stream
+from metfa.sampling.streams import Purpose, root_entropy, streams
 
 __all__ = ["RobustScore", "robust"]
 
@@ -171,14 +171,9 @@ class robust:  # noqa: N801 - read as a function
         return RobustScore.of(draws)
 
     def _noisy(self, rows: Rows, draw: int) -> Any:
-        return rows.batch(
-            [
-                rows.noisy(
-                    row, self.noise, stream(self.root, identity, draw, Purpose.OUTER), f"input {row}, draw {draw}"
-                )
-                for row, identity in enumerate(rows.ids())
-            ]
-        )
+        rngs = streams([(self.root, identity, draw) for identity in rows.ids()], Purpose.OUTER)
+        every = range(len(rows))
+        return rows.batch(rows.noisy(every, self.noise, rngs, [f"input {row}, draw {draw}" for row in every]))
 
     def __repr__(self) -> str:
         return f"robust({describe(self.metric)}, noise={self.noise!r}, n_outer={self.n_outer})"

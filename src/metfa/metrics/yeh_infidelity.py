@@ -14,7 +14,7 @@ from metfa.calls.hidden import checked_attributions, checked_inputs
 from metfa.calls.inputs import require_tensor
 from metfa.metrics.scores import Scores, faults_of, warn_of_missing
 from metfa.sampling.rows import Rows
-from metfa.sampling.streams import Purpose, root_entropy, stream
+from metfa.sampling.streams import Purpose, root_entropy, streams
 
 if TYPE_CHECKING:
     import torch
@@ -110,8 +110,9 @@ def infidelity(
                 continue
             image = inputs[row : row + 1]
             weights = from_host(to_host(attributions[row : row + 1]), like=inputs)
-            streams = (stream(root, identity, draw, Purpose.OUTER) for draw in range(n_perturbations))
-            noisy = rows.batch([rows.noisy(row, noise, rng, f"input {row}") for rng in streams])
+            rngs = streams([(root, identity, draw) for draw in range(n_perturbations)], Purpose.OUTER)
+            same, wheres = [row] * n_perturbations, [f"input {row}"] * n_perturbations
+            noisy = rows.batch(rows.noisy(same, noise, rngs, wheres))
             n_changed = int((noisy != image).flatten(1).any(dim=1).sum())
             if n_changed < (2 if normalise else 1):
                 faults[row] = ONE_DRAW if n_changed else NO_NOISE

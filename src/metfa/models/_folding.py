@@ -4,14 +4,11 @@ import copy
 
 import torch
 from torch import nn
-from torch.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 
 from metfa._base.validation import shown
+from metfa.calls.folding import folded_in_place
 
 __all__ = ["fold_batch_norm"]
-
-CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
-BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 
 
 def fold_batch_norm(model: nn.Module, example: torch.Tensor) -> nn.Module:
@@ -34,7 +31,7 @@ def fold_batch_norm(model: nn.Module, example: torch.Tensor) -> nn.Module:
     -------
     torch.nn.Module
         The copy, with `torch.nn.Identity` where a batch normalisation was folded. A batch normalisation stays if it
-        does not directly follow a convolution or linear layer, or has no running statistics.
+        does not directly follow a convolution or linear layer, has no running statistics, or has hooks.
 
     Raises
     ------
@@ -58,44 +55,10 @@ def fold_batch_norm(model: nn.Module, example: torch.Tensor) -> nn.Module:
     if not isinstance(example, torch.Tensor):
         raise TypeError(f"`example` must be a batch that the model takes, a torch.Tensor, got {shown(example)}")
     folded = copy.deepcopy(model).eval()
-    with torch.no_grad():
-        expected, pairs = _fed_directly(folded, example)
-        for before, after in pairs:
-            layer, norm = folded.get_submodule(before), folded.get_submodule(after)
-            fuse = fuse_linear_bn_eval if isinstance(layer, nn.Linear) else fuse_conv_bn_eval
-            folded.set_submodule(before, fuse(layer, norm))  # pyright: ignore[reportArgumentType]
-            folded.set_submodule(after, nn.Identity().eval())
-        error = (folded(example) - expected).abs().max()
-        if not error <= 1e-3 * expected.abs().max():
-            raise ValueError(
-                f"`model` without its batch normalisations is another function (scores differ by {float(error):.3g}): "
-                "the output of a layer before one of them is also used elsewhere, so they cannot be folded"
-            )
+    _, error = folded_in_place(folded, lambda: folded(example))
+    if error is not None:
+        raise ValueError(
+            f"`model` without its batch normalisations is another function (scores differ by {error:.3g}): "
+            "the output of a layer before one of them is also used elsewhere, so they cannot be folded"
+        )
     return folded
-
-
-def _fed_directly(model: nn.Module, example: torch.Tensor) -> tuple[torch.Tensor, list[tuple[str, str]]]:
-    """Scores, and pairs (layer, batch normalisation) of names where the layer's output goes straight into the other.
-
-    Only modules that the model calls once are listed.
-    """
-    made: dict[str, list[torch.Tensor]] = {}
-    taken: dict[str, list[torch.Tensor]] = {}
-    hooks = []
-    for name, module in model.named_modules():
-        if isinstance(module, (*CONVOLUTIONS, nn.Linear)):
-            hooks.append(module.register_forward_hook(lambda *a, n=name: made.setdefault(n, []).append(a[2])))
-        elif isinstance(module, BATCH_NORMS) and module.running_mean is not None:
-            hooks.append(module.register_forward_pre_hook(lambda *a, n=name: taken.setdefault(n, []).append(a[1][0])))
-    try:
-        scores = model(example)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    once = {name: outputs[0] for name, outputs in made.items() if len(outputs) == 1}
-    return scores, [
-        (before, after)
-        for after, inputs in taken.items()
-        for before, output in once.items()
-        if len(inputs) == 1 and inputs[0] is output
-    ]

@@ -39,6 +39,8 @@ class Normalised(nn.Module):
     tensor([0.5000, 1.0000, 0.0000])
     """
 
+    training: bool
+
     mean: torch.Tensor
     std: torch.Tensor
 

@@ -36,6 +36,10 @@ class Selected(nn.Module):
     torch.Size([2, 3])
     """
 
+    model: torch.nn.Module
+    output: str | int
+    training: bool
+
     def __init__(self, model: nn.Module, output: str | int) -> None:
         super().__init__()
         if not isinstance(model, nn.Module):
@@ -90,6 +94,8 @@ class TwoClasses(nn.Module):
     >>> TwoClasses(Logit())(torch.tensor([[1.0, 1.0]]))
     tensor([[-1.,  1.]])
     """
+
+    training: bool
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()

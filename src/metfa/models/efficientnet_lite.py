@@ -98,6 +98,9 @@ def _unit(inputs: int, outputs: int, kernel_size: int = 1, stride: int = 1, *, g
 class InvertedResidual(nn.Module):
     """Widen, filter each channel alone, narrow; the input is added where the shapes agree."""
 
+    body: nn.Sequential
+    residual: bool
+
     def __init__(self, inputs: int, outputs: int, kernel_size: int, stride: int, expansion: int) -> None:
         super().__init__()
         hidden = inputs * expansion
@@ -129,6 +132,13 @@ class EfficientNetLite(nn.Module):
 
     Captum 0.9's DeepLift has no rule for ReLU6 and treats it as linear, so its attributions do not add up.
     """
+
+    stem: nn.Sequential
+    blocks: nn.Sequential
+    head: nn.Sequential
+    pool: nn.AdaptiveAvgPool2d
+    dropout: nn.Dropout
+    classifier: nn.Linear
 
     def __init__(self, name: str) -> None:
         super().__init__()

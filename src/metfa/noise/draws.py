@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from numbers import Real
 from typing import Any
@@ -47,30 +47,42 @@ def draw_dtype(x: Any) -> Any:
             "scale the image to floats first, as in `image.astype('float32') / 255`"
             if "int8" in str(x.dtype)
             else "token ids need a noise on words, such as metfa.text.Synonyms(0.3) on the texts, or any function "
-            "f(x, rng) of yours; if whole numbers are measurements, write `table.astype(float)`"
+            "f(x, rng) of yours; if whole numbers are measurements, make the inputs floats, `inputs.astype(float)`"
         )
         raise TypeError(f"numeric noise needs floating-point inputs, got {x.dtype}: {remedy}")
     return np.float64 if namespace(x).finfo(x.dtype).bits > 32 else np.float32
 
 
-def added(x: Any, unit_draws: Callable[..., Any], name: str, strength: Any, bounds: Bounds | None) -> Any:
-    """`x` plus `strength` times draws of a law of unit size; `name` is the strength's name in messages."""
-    dtype = draw_dtype(x)
-    shape = tuple(x.shape)
+def added(
+    rows: Any,
+    rngs: Iterable[np.random.Generator],
+    fill: Callable[[np.random.Generator, np.ndarray], Any],
+    name: str,
+    strength: Any,
+    bounds: Bounds | None,
+) -> Any:
+    """`rows` (n, ...) plus `strength` times draws of a law of unit size.
+
+    ``fill(rng, out)`` draws for one row; `name` is the strength's name in messages.
+    """
+    dtype = draw_dtype(rows)
+    shape = tuple(rows.shape[1:])
     if isinstance(strength, tuple) and shape[-1:] != (len(strength),):
         columns = f"{shape[-1]} columns" if shape else "no axis"
         raise ValueError(f"`{name}` has {len(strength)} numbers, one a column, but one input has {columns}: {shape}")
-    require_within(x, bounds)
-    draws = unit_draws(shape, dtype)
+    require_within(rows, bounds)
+    draws = np.empty(rows.shape, dtype)
+    for row, rng in zip(range(len(draws)), rngs, strict=True):
+        fill(rng, draws[row, ...])
     known = _factors if isinstance(strength, tuple | float) else _factors.__wrapped__  # an array is no key
     factors, still = known(strength, dtype)
     draws *= factors  # all columns are drawn, so that one without noise does not change the others
     if still is not None:
         draws[..., still] = -0.0  # adding this zero changes no number's bits
-    noise = draws if type(x) is np.ndarray and draws.dtype == x.dtype else from_host(draws, like=x)
+    noise = draws if type(rows) is np.ndarray and draws.dtype == rows.dtype else from_host(draws, like=rows)
     if not isinstance(noise, np.ndarray):
-        return clamped(x + noise, bounds)
-    noise += x  # in place: fresh memory would cost more than the arithmetic
+        return clamped(rows + noise, bounds)
+    noise += rows  # in place: fresh memory would cost more than the arithmetic
     return noise if bounds is None else np.clip(noise, *bounds, out=noise)
 
 

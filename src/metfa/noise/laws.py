@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from metfa.noise.draws import (
     keep_strength,
     require_within,
 )
+from metfa.noise.many import OfMany
 
 __all__ = ["Brightness", "Compose", "Gaussian", "Laplace", "Noise", "Uniform"]
 
@@ -28,7 +29,7 @@ Strength = float | Sequence[float] | np.ndarray
 
 
 @dataclass(frozen=True)
-class Uniform:
+class Uniform(OfMany):
     """Add independent uniform numbers from [-radius, radius).
 
     Parameters
@@ -55,21 +56,13 @@ class Uniform:
         keep_strength(self, "radius")
         check_bounds(self.bounds)
 
-    def __call__(self, x: Any, rng: np.random.Generator) -> Any:
-        """Noisy copy of the input `x`, with numbers from `rng`."""
-        check_generator(rng)
-
-        def draws(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-            numbers = rng.random(shape, dtype)
-            numbers *= 2
-            numbers -= 1
-            return numbers
-
-        return added(x, draws, "radius", self.radius, self.bounds)
+    def many(self, rows: Any, rngs: Iterable[np.random.Generator]) -> Any:
+        """Noisy copies of rows (n, ...), with the numbers of one generator each."""
+        return added(rows, rngs, _uniform, "radius", self.radius, self.bounds)
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(OfMany):
     """Add independent normal numbers with mean 0 and standard deviation `std`.
 
     Parameters
@@ -88,14 +81,13 @@ class Gaussian:
         keep_strength(self, "std")
         check_bounds(self.bounds)
 
-    def __call__(self, x: Any, rng: np.random.Generator) -> Any:
-        """Noisy copy of the input `x`, with numbers from `rng`."""
-        check_generator(rng)
-        return added(x, rng.standard_normal, "std", self.std, self.bounds)
+    def many(self, rows: Any, rngs: Iterable[np.random.Generator]) -> Any:
+        """Noisy copies of rows (n, ...), with the numbers of one generator each."""
+        return added(rows, rngs, _normal, "std", self.std, self.bounds)
 
 
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(OfMany):
     """Add independent Laplace numbers with mean 0 and mean absolute value `scale`.
 
     Parameters
@@ -114,14 +106,9 @@ class Laplace:
         keep_strength(self, "scale")
         check_bounds(self.bounds)
 
-    def __call__(self, x: Any, rng: np.random.Generator) -> Any:
-        """Noisy copy of the input `x`, with numbers from `rng`."""
-        check_generator(rng)
-
-        def draws(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-            return rng.standard_exponential(shape, dtype) - rng.standard_exponential(shape, dtype)
-
-        return added(x, draws, "scale", self.scale, self.bounds)
+    def many(self, rows: Any, rngs: Iterable[np.random.Generator]) -> Any:
+        """Noisy copies of rows (n, ...), with the numbers of one generator each."""
+        return added(rows, rngs, _laplace, "scale", self.scale, self.bounds)
 
 
 @dataclass(frozen=True)
@@ -214,3 +201,18 @@ class Compose:
             columns, _ = noise.for_columns(columns)  # all labels, before any noise counts on their order
         matched = {id(noise): noise.for_columns(columns)[1] for noise in known}
         return columns, Compose(*(matched.get(id(noise), noise) for noise in self.noises))
+
+
+def _uniform(rng: np.random.Generator, out: np.ndarray) -> None:
+    rng.random(dtype=out.dtype, out=out)
+    out *= 2
+    out -= 1
+
+
+def _normal(rng: np.random.Generator, out: np.ndarray) -> None:
+    rng.standard_normal(dtype=out.dtype, out=out)
+
+
+def _laplace(rng: np.random.Generator, out: np.ndarray) -> None:
+    rng.standard_exponential(dtype=out.dtype, out=out)
+    out -= rng.standard_exponential(out.shape, out.dtype)

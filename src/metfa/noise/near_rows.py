@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,10 @@ from metfa.noise.table_rows import Table, TableNoise, groups_of
 
 __all__ = ["from_table"]
 
-MOST_ROWS = 2000  # of the table that are kept: to look through them takes about 50 microseconds
+MOST_ROWS = 2000  # of the table that are kept, and looked through for each noisy row
+AT_ONCE = 64  # noisy rows: their distances to all rows of the table fit in a processor's cache
 CORNER = 0.5**0.5  # so that two of them are 1 apart
-SAME = 1e-9  # of squared distances in standard deviations, which differ by less through rounding alone
+SAME = 1e-9  # of squared distances in standard deviations: rounding alone, which batches change, is far less
 
 
 def from_table(
@@ -99,6 +100,9 @@ def from_table(
 class NearRows(TableNoise):
     """Noise of `from_table`."""
 
+    share: float
+    neighbours: int
+
     def __init__(
         self,
         table: Table,
@@ -125,22 +129,36 @@ class NearRows(TableNoise):
         category[[table.place(entry, "categorical") for entry in categorical]] = True
         self._space = _Space(rows, category, [place for place in range(len(category)) if place not in computed])
         points = self._space.points(rows)
-        self._products = np.concatenate([points**2, -2 * points], axis=1)  # what distances are sums of
+        self._products = np.concatenate([points**2, -2 * points], axis=1).T  # what distances are sums of
+        self._members = np.zeros((len(self._groups), len(category)), bool)
+        for members, group in zip(self._members, self._groups, strict=True):
+            members[group] = True
 
-    def moved(self, row: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def moved(self, rows: np.ndarray, rngs: Iterable[np.random.Generator]) -> np.ndarray:
         """See `TableNoise`."""
-        chosen = rng.random(len(self._groups)) < self.share
-        if not chosen.any():
-            chosen[rng.integers(len(chosen))] = True
-        places = np.concatenate([group for group, one in zip(self._groups, chosen, strict=True) if one])
-        weights = self._space.weights(places)
-        point = self._space.points(row)
-        distances = self._products @ np.concatenate([weights, weights * point])  # less what is the same for all
-        rank = rng.integers(min(self.neighbours, len(distances)))
-        distance = np.partition(distances, rank)[rank]
-        alike = np.flatnonzero(np.abs(distances - distance) <= SAME * (1 + abs(distance)))
-        found, drawn = row.copy(), self._rows[alike[rng.integers(len(alike))], places]
-        found[places] = np.where(np.isnan(drawn), found[places], drawn)
+        rngs = list(rngs)
+        parts = (slice(start, start + AT_ONCE) for start in range(0, len(rows), AT_ONCE))
+        return np.concatenate([self._moved(rows[part], rngs[part]) for part in parts])
+
+    def _moved(self, rows: np.ndarray, rngs: list[np.random.Generator]) -> np.ndarray:
+        chosen = np.array([rng.random(len(self._groups)) for rng in rngs]) < self.share
+        for row in np.flatnonzero(~chosen.any(axis=1)):
+            chosen[row, rngs[row].integers(len(self._groups))] = True
+        anew = chosen @ self._members
+        weights = self._space.weights(anew)
+        coordinates = np.concatenate([weights, weights * self._space.points(rows)], axis=1)
+        values = self._rows[self._near(coordinates @ self._products, rngs)]
+        return np.where(anew & ~np.isnan(values), values, rows).astype(rows.dtype, copy=False)
+
+    def _near(self, distances: np.ndarray, rngs: list[np.random.Generator]) -> np.ndarray:
+        """For each row one of the nearest of the table, by distances (n, rows of the table) less what all have."""
+        most = min(self.neighbours, len(self._rows))
+        nearest = np.sort(np.partition(distances, most - 1, axis=1)[:, :most], axis=1)
+        distance = np.array([[near[rng.integers(most)]] for near, rng in zip(nearest, rngs, strict=True)])
+        alike = np.abs(distances - distance) <= SAME * (1 + np.abs(distance))
+        found = alike.argmax(axis=1)
+        for row in np.flatnonzero(np.count_nonzero(alike, axis=1) > 1):
+            found[row] = rngs[row].choice(np.flatnonzero(alike[row]))
         return found
 
     def __repr__(self) -> str:
@@ -169,7 +187,6 @@ class _Space:
         self._corner_codes = np.array([code for _, code in corners])
         self._gaps = np.array([place for place in places if not known[:, place].all()], np.int64)
         self._owners = np.concatenate([self._numbers, self._corner_places, self._gaps])
-        self._n_places = rows.shape[1]
 
     def points(self, rows: np.ndarray) -> np.ndarray:
         """Points (..., coordinates) of one row or of several."""
@@ -180,7 +197,5 @@ class _Space:
         return np.concatenate([numbers, corners, gaps], axis=-1)
 
     def weights(self, without: np.ndarray) -> np.ndarray:
-        """1 for each coordinate but those of some columns."""
-        kept = np.ones(self._n_places)
-        kept[without] = 0
-        return kept[self._owners]
+        """1 for each coordinate but those of some columns, (..., columns)."""
+        return (~without).take(self._owners, axis=-1).astype(np.float64)

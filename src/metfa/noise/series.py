@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ from metfa.noise.draws import (
     keep_strength,
     require_within,
 )
+from metfa.noise.many import OfMany
 
 __all__ = ["Amplitude", "FilteredGaussian"]
 
@@ -71,7 +72,7 @@ class Amplitude:
 
 
 @dataclass(frozen=True)
-class FilteredGaussian:
+class FilteredGaussian(OfMany):
     r"""Add normal noise of a given spectrum, such as mains hum, muscle noise or baseline wander, to each channel.
 
     White noise is filtered by its Fourier transform: its power at the frequency f is multiplied by :math:`f^{-a}`, a
@@ -132,25 +133,24 @@ class FilteredGaussian:
         keep(self, exponent=check_number(self.exponent, "exponent", least=-10, most=10))
         check_bounds(self.bounds)
 
-    def __call__(self, x: Any, rng: np.random.Generator) -> Any:
-        """Noisy copy of the input `x`, with numbers from `rng`."""
-        check_generator(rng)
-        draw_dtype(x)
-        n_channels = channels_of(x)
+    def many(self, rows: Any, rngs: Iterable[np.random.Generator]) -> Any:
+        """Noisy copies of series (n, channels, length), with the numbers of one generator each."""
+        draw_dtype(rows)
+        n_channels = channels_of(rows[0, ...])
         std: Any = self.std
         if isinstance(std, tuple):
             if len(std) != n_channels:
                 raise ValueError(
                     f"`std` has {len(std)} numbers, one a channel, but one input has {n_channels} channels"
                 )
-            std = np.reshape(std, (-1, *[1] * (x.ndim - 1)))
-        gains = self._gains(x.shape[-1])
+            std = np.reshape(std, (-1, *[1] * (rows.ndim - 2)))
+        gains = self._gains(rows.shape[-1])
 
-        def draws(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-            spectrum = np.fft.rfft(rng.standard_normal(shape, dtype)) * gains
-            return np.fft.irfft(spectrum, n=shape[-1]).astype(dtype)
+        def fill(rng: np.random.Generator, out: np.ndarray) -> None:
+            spectrum = np.fft.rfft(rng.standard_normal(out.shape, out.dtype)) * gains
+            out[...] = np.fft.irfft(spectrum, n=out.shape[-1])
 
-        return added(x, draws, "std", std, self.bounds)
+        return added(rows, rngs, fill, "std", std, self.bounds)
 
     def _gains(self, n_steps: int) -> np.ndarray:
         """Factor of each frequency, such that white noise of deviation 1 keeps its deviation."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from metfa._arrays import from_host, is_array, is_floating, to_host
 from metfa._base.validation import as_list, as_names, check_function, did_you_mean, positive_int, shown
 from metfa._frames.column import Column
 from metfa._frames.columns import Columns, is_frame
-from metfa.noise.draws import check_generator
+from metfa.noise.many import OfMany
 
 __all__ = ["Table", "TableNoise", "groups_of"]
 
@@ -100,12 +101,15 @@ def groups_of(table: Table, together: Any, categorical: Any) -> list[np.ndarray]
     return [np.array(group) for group in groups]
 
 
-class TableNoise:
-    """Noise for one row of a table: `moved` of a subclass changes its codes, and what does not fit is put right.
+class TableNoise(OfMany):
+    """Noise for the rows of a table: `moved` of a subclass changes their codes, and what does not fit is put right.
 
     Whole numbers are rounded. Values stay in the range of their column in the table, or of the row itself where that
     lies outside. What is missing stays missing. Columns in `derived` are computed from the others.
     """
+
+    table: Table
+    columns: Columns
 
     def __init__(self, table: Table, fixed: np.ndarray, derived: Any) -> None:
         self.table = table
@@ -118,36 +122,35 @@ class TableNoise:
         self._low[fixed], self._high[fixed] = -np.inf, np.inf
         self._derived = _checked_derived(derived, table)
 
-    def moved(self, row: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Codes of a noisy row, in the order of the table's columns."""
+    def moved(self, rows: np.ndarray, rngs: Iterable[np.random.Generator]) -> np.ndarray:
+        """Codes (n, columns) of noisy rows, in the order of the table's columns."""
         raise NotImplementedError
 
-    def noisy(self, row: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Codes of a noisy row that stand for values of the table's kinds."""
-        found = self.moved(row, rng)
+    def noisy(self, rows: np.ndarray, rngs: Iterable[np.random.Generator]) -> np.ndarray:
+        """Codes (n, columns) of noisy rows that stand for values of the table's kinds."""
+        found, missing = self.moved(rows, rngs), np.isnan(rows)
         found = np.where(self._whole, np.rint(found), found)
-        found = np.minimum(np.maximum(found, np.fmin(self._low, row)), np.fmax(self._high, row))
-        found[np.isnan(row)] = np.nan
+        found = np.minimum(np.maximum(found, np.fmin(self._low, rows)), np.fmax(self._high, rows))
+        found[missing] = np.nan
         if self._derived:
-            moved = (found != row) & ~np.isnan(row)
-            for place, function in self._derived if moved.any() else ():  # else it keeps the table's own rounding
-                if not np.isnan(row[place]):
-                    found[place] = _computed(self.columns, place, function, found)
+            moved = ((found != rows) & ~missing).any(axis=1)  # other rows keep the table's own rounding
+            for row, (place, function) in product(np.flatnonzero(moved), self._derived):
+                if not missing[row, place]:
+                    found[row, place] = _computed(self.columns, place, function, found[row])
         return found
 
-    def __call__(self, x: Any, rng: np.random.Generator) -> Any:
-        """Noisy copy of one row `x`, an array with the table's columns in their order."""
-        check_generator(rng)
-        if not is_array(x) or tuple(x.shape) != (len(self.columns),):
-            got = f"shape {tuple(x.shape)}" if is_array(x) else type(x).__name__
+    def many(self, rows: Any, rngs: Iterable[np.random.Generator]) -> Any:
+        """Noisy copies of rows (n, columns), an array with the table's columns in their order."""
+        if not is_array(rows) or tuple(rows.shape[1:]) != (len(self.columns),):
+            got = f"shape {tuple(rows.shape[1:])}" if is_array(rows) else type(rows).__name__
             raise ValueError(f"the noise is for rows of {len(self.columns)} columns, one input has {got}")
         if self.columns.labelled and self.columns.library != "numpy":
             raise TypeError("the noise was made from a frame with labels: give `metfa.explain` a frame as well")
-        if not is_floating(x):
+        if not is_floating(rows):
             raise TypeError(
-                f"the noise needs rows of floats, got {x.dtype}: write `table.astype(float)`, or give a frame"
+                f"the noise needs rows of floats, got {rows.dtype}: write `table.astype(float)`, or give a frame"
             )
-        return from_host(self.noisy(to_host(x).astype(np.float64), rng), like=x)
+        return from_host(self.noisy(to_host(rows).astype(np.float64), rngs), like=rows)
 
     def for_columns(self, columns: Columns) -> tuple[Columns, Callable[..., Any]]:
         """The columns of a frame, which may have other labels and another order, and the noise for its codes."""
@@ -156,7 +159,7 @@ class TableNoise:
         return joined, _Matched(self, joined, np.array(order))
 
 
-class _Matched:
+class _Matched(OfMany):
     """A noise of a table for the codes of a frame."""
 
     def __init__(self, noise: TableNoise, columns: Columns, order: np.ndarray) -> None:
@@ -174,21 +177,25 @@ class _Matched:
             outward[inward.astype(np.int64)] = np.arange(len(inward))
             self._codes.append((place, inward, outward))
 
-    def __call__(self, row: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        own = row[self._order]
+    def many(self, rows: np.ndarray, rngs: Iterable[np.random.Generator]) -> np.ndarray:
+        own = rows.take(self._order, axis=1)
         for place, inward, _ in self._codes:
-            if own[place] == own[place]:
-                own[place] = inward[int(own[place])]
-        noisy = self._noise.noisy(own, rng)
+            _translate(own[:, place], inward)
+        noisy = self._noise.noisy(own, rngs)
         for place, _, outward in self._codes:
-            if noisy[place] == noisy[place]:
-                noisy[place] = outward[int(noisy[place])]
-        found = np.empty_like(row)
-        found[self._order] = noisy
+            _translate(noisy[:, place], outward)
+        found = np.empty_like(rows)
+        found[:, self._order] = noisy
         return np.where(self._whole, np.rint(found), found)
 
     def __repr__(self) -> str:
         return repr(self._noise)
+
+
+def _translate(codes: np.ndarray, others: np.ndarray) -> None:
+    """Replace codes in place; what is missing stays missing."""
+    known = ~np.isnan(codes)
+    codes[known] = others[codes[known].astype(np.int64)]
 
 
 def _values(columns: Columns, codes: np.ndarray) -> dict[Any, Any]:

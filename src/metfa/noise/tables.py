@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from itertools import compress
 from typing import Any
@@ -13,6 +13,7 @@ from metfa._base.percents import counted
 from metfa._base.validation import as_list, as_names, check_function, check_number, did_you_mean, positive_int, shown
 from metfa._frames.columns import is_frame
 from metfa.noise.laws import Gaussian, Noise
+from metfa.noise.many import many_of
 from metfa.noise.table_rows import Table, TableNoise, groups_of
 
 __all__ = ["per_column"]
@@ -110,6 +111,9 @@ class ColumnNoise(TableNoise):
         Probability that a category is drawn anew.
     """
 
+    law: Noise
+    resample: float
+
     def __init__(
         self, table: Table, law: Noise, fixed: np.ndarray, groups: list[np.ndarray], resample: float, derived: Any
     ) -> None:
@@ -119,13 +123,15 @@ class ColumnNoise(TableNoise):
         pools = [part[~np.isnan(part).any(axis=1)] for part in rows]
         self._pools = [(group, pool) for group, pool in zip(groups, pools, strict=True) if len(pool)]
 
-    def moved(self, row: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def moved(self, rows: np.ndarray, rngs: Iterable[np.random.Generator]) -> np.ndarray:
         """See `TableNoise`."""
-        found = np.array(self.law(row, rng))
+        many, rngs = many_of(self.law), list(rngs)
+        found = many(rows, rngs) if many else np.array([self.law(*each) for each in zip(rows, rngs, strict=True)])
         if self.resample and self._pools:
-            drawn = rng.random(len(self._pools)) < self.resample
-            for group, pool in compress(self._pools, drawn):
-                found[group] = pool[rng.integers(len(pool))]
+            for row, rng in zip(found, rngs, strict=True):
+                drawn = rng.random(len(self._pools)) < self.resample
+                for group, pool in compress(self._pools, drawn):
+                    row[group] = pool[rng.integers(len(pool))]
         return found
 
     def __repr__(self) -> str:

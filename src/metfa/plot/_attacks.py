@@ -10,12 +10,14 @@ from metfa._base.lazy import needs_extra
 from metfa._base.provenance import method_of
 from metfa._base.validation import positive_int
 from metfa.attacks.result import AttackResult, Measured, distance
+from metfa.plot._canvas import new_figure
 from metfa.plot._headings import draw_heading
 from metfa.plot.images import Scale, common_scale, draw_colour_bar, draw_picture, draw_scores, size_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+
+    from metfa.plot.settings import InFigure
 
 __all__ = ["attack"]
 
@@ -26,7 +28,7 @@ KNOWS = {
 }
 
 
-def attack(result: AttackResult, *, index: int = 0, title: str | None = None) -> Figure:
+def attack(result: AttackResult, *, index: int = 0, title: str | None = None, fig: InFigure | None = None) -> InFigure:
     """Draw one image of an attack: clean above, attacked below, the maps of both, and the course of the attack.
 
     All maps share one colour scale. Distances are mean absolute differences from the target map.
@@ -39,14 +41,16 @@ def attack(result: AttackResult, *, index: int = 0, title: str | None = None) ->
         Which image of the batch.
     title : str, optional
         Heading; shown as plain text. None: what was attacked, and the outcome.
+    fig : matplotlib.figure.Figure or SubFigure, optional
+        An empty figure with ``layout="constrained"``, or a subfigure of one, to draw into: it is returned.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib.figure.Figure, or `fig`
         Not registered with pyplot: ``figure.savefig("figure.png")`` writes it.
     """
     with needs_extra("a figure"):
-        from matplotlib.figure import Figure
+        import matplotlib.figure  # noqa: F401
 
     if not isinstance(result, AttackResult):
         raise TypeError(f"`result` must be an AttackResult, got {type(result).__name__}")
@@ -59,8 +63,8 @@ def attack(result: AttackResult, *, index: int = 0, title: str | None = None) ->
     columns = 5 if defended else 4
     shape = result.clean.inputs.shape[2:]
     _, tall = size_of(*shape)
-    fig = Figure(figsize=(2.6 * columns, 0.75 * tall), layout="compressed")
-    axes = fig.subplots(2, columns)
+    canvas = new_figure((2.6 * columns, 0.75 * tall), "compressed", fig)
+    axes = canvas.subplots(2, columns)
     maps = [result.target_map[index]]
     maps += [part.maps[index] for part in (result.clean, result.adversarial)]
     maps += [part.defended[index] for part in (result.clean, result.adversarial) if part.defended is not None]
@@ -71,9 +75,9 @@ def attack(result: AttackResult, *, index: int = 0, title: str | None = None) ->
     draw_scores(axes[0, 1], _below(_picture(result.clean, index), wanted), wanted, "target map m1\nto be drawn", scale)
     _draw_change(axes[1, 1], result, index)
     _draw_course(axes[:, -1], result, index)
-    draw_colour_bar(fig, axes[:, : columns - 1].ravel(), scale)
-    draw_heading(fig, _heading(result, index) if title is None else title, 110)
-    return fig
+    draw_colour_bar(canvas, axes[:, : columns - 1].ravel(), scale)
+    draw_heading(canvas, _heading(result, index) if title is None else title, 110)
+    return canvas
 
 
 def _draw_row(axes: np.ndarray, result: AttackResult, part: Measured, name: str, index: int, scale: Scale) -> None:

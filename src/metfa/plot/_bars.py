@@ -13,7 +13,7 @@ from metfa._base.palettes import DEFAULT_PALETTE, Palette, palette_named
 from metfa._base.percents import counted
 from metfa._base.provenance import printable
 from metfa._base.validation import check_kind, positive_int
-from metfa.plot._canvas import new_figure
+from metfa.plot._canvas import new_axes, new_figure, room_of
 from metfa.plot._headings import LITERAL, draw_heading, draw_legend
 from metfa.plot._parts import draw_parts
 from metfa.plot.images import FAINT
@@ -28,7 +28,8 @@ from metfa.sampling.request import checked_names, fitting_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+
+    from metfa.plot.settings import OnAxes
 
 __all__ = ["bars", "draw_bars", "found", "label_of", "not_shown", "score_name"]
 
@@ -50,7 +51,8 @@ def bars(
     max_features: int = 20,
     palette: str = DEFAULT_PALETTE,
     flips_from: float = FLIPS_FROM,
-) -> Figure:
+    ax: OnAxes | None = None,
+) -> OnAxes:
     """Draw each feature: its smoothed score as a bar, the exact interval as error bar, the vanilla score as a diamond.
 
     A red diamond lies outside its interval: the explanation without noise contradicts those under the noise.
@@ -83,10 +85,13 @@ def bars(
         Colours of the marks: a set for all colour visions and for grey prints, or the paper's.
     flips_from : float
         Share of noisy inputs with another prediction, from which on the title says so and the marks are faint.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into, which are returned: the heading is their title, and the legend stands below them. Of a
+        comparison the differences alone are drawn there.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib.figure.Figure, or `ax`
         Not registered with pyplot: ``figure.savefig("figure.png")`` writes it.
 
     Raises
@@ -130,19 +135,25 @@ def bars(
         below, said, about = [], [*said, *notes, STATEMENT], textwrap.fill(about, 60)
     said = [line for text in said for line in textwrap.wrap(text, 150 if compared else 140)]
     height = ROW_HEIGHT * len(shown) + 1.9 + 0.2 * (len(notes) + len(said) * compared)
-    fig = new_figure((11.5 if compared else 8.5, height), "constrained")
-    panels = fig.subplots(1, 1 + compared, sharey=True, squeeze=False)[0]
-    ax = panels[-1]
-    handles = draw_bars(ax, scores, decision, shown, colours, faint=bool(warned))
-    if compared:
-        handles += draw_parts(panels[0], one, shown, confidence_level)
-        panels[0].set_xlabel(textwrap.fill(score_name(one, of_parts=True), 60), fontsize="small")
-    _label_features(panels[0], one, names, shown)
-    ax.set_xlabel("\n".join([about, *(textwrap.fill(note, 100) for note in below)]), fontsize="small")
-    draw_legend(fig, handles, said, room=180 if compared else 140, width=150)
+    both = compared and ax is None
+    if both:
+        canvas = new_figure((11.5, height), "constrained")
+        of_parts, panel = canvas.subplots(1, 2, sharey=True)
+    else:
+        canvas, of_parts = new_axes((8.5, height), ax)
+        panel = of_parts
+    handles = draw_bars(panel, scores, decision, shown, colours, faint=bool(warned))
+    if both:
+        handles += draw_parts(of_parts, one, shown, confidence_level)
+        of_parts.set_xlabel(textwrap.fill(score_name(one, of_parts=True), 60), fontsize="small")
+    _label_features(of_parts, one, names, shown)
+    lines = [textwrap.fill(line, room_of(canvas, 140)) for line in about.splitlines()]
+    lines += [textwrap.fill(note, room_of(canvas, 100)) for note in below]
+    panel.set_xlabel("\n".join(lines), fontsize="small")
+    draw_legend(canvas, handles, said, room=180 if compared else 140, width=150)
     flat = [] if decision is None else nothing_stands_out(decision.nothing, 0, sample.noun)
-    draw_heading(fig, title, about=line_of_row(sample, index), cautions=[*warned, *flat])
-    return fig
+    draw_heading(canvas, title, about=line_of_row(sample, index), cautions=[*warned, *flat])
+    return canvas
 
 
 def found(

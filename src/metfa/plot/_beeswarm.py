@@ -14,7 +14,8 @@ from metfa._base.palettes import DEFAULT_PALETTE, Palette, palette_named
 from metfa._base.percents import counted
 from metfa._base.validation import check_kind, positive_int
 from metfa.plot._bars import found, label_of, not_shown, score_name
-from metfa.plot._headings import LITERAL, draw_heading
+from metfa.plot._canvas import new_axes, room_of
+from metfa.plot._headings import LITERAL, draw_heading, draw_legend
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out
 from metfa.results.decisions import Decision
 from metfa.results.labels import ordered_codes
@@ -24,7 +25,8 @@ from metfa.sampling.request import checked_names, fitting_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+
+    from metfa.plot.settings import OnAxes
 
 __all__ = ["beeswarm"]
 
@@ -50,7 +52,8 @@ def beeswarm(
     confidence_level: float = 0.95,
     max_features: int = 20,
     palette: str = DEFAULT_PALETTE,
-) -> Figure:
+    ax: OnAxes | None = None,
+) -> OnAxes:
     """Draw each row's score as a point, with the exact interval of the median over the rows.
 
     Features whose absolute scores have the largest medians over the rows come first. The square beside a name has the
@@ -81,10 +84,12 @@ def beeswarm(
         How many features are shown at most; the figure says how many are left out.
     palette : {"colourblind", "paper"}
         Colours of the marks.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into, which are returned: the heading is their title, and the legend stands below them.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib.figure.Figure, or `ax`
         Not registered with pyplot: ``figure.savefig("figure.png")`` writes it.
 
     Raises
@@ -101,7 +106,7 @@ def beeswarm(
     >>> figure = metfa.plot.beeswarm(sample.across_inputs(absolute=False))
     """
     with needs_extra("a figure"):
-        from matplotlib.figure import Figure
+        import matplotlib.figure  # noqa: F401
 
     check_kind(sample, "sample", AttributionSample, "`sample.across_inputs()`")
     if len(sample.feature_shape) != 1:
@@ -125,30 +130,21 @@ def beeswarm(
     noun = one.sample_noun
     if len(drawn) < one.n_samples:
         notes.append(f"{len(drawn):,} of {counted(one.n_samples, noun)} are drawn, chosen by chance; all are counted")
-    fig = Figure(figsize=(8.5, ROW_HEIGHT * len(shown) + 2.1 + 0.2 * len(notes)), layout="constrained")
-    ax = fig.subplots()
+    canvas, panel = new_axes((8.5, ROW_HEIGHT * len(shown) + 2.1 + 0.2 * len(notes)), ax)
     points = one.values[drawn][:, 0, shown].astype(np.float64)
-    _draw_points(ax, points, None if colouring is None else colouring[:, shown], drawn)
-    handles = _draw_medians(ax, scores, decision, shown, colours, f"one {noun}", few=len(drawn) <= FEW)
-    ax.set_yticks(np.arange(len(shown)), labels=[label_of(names, feature) for feature in shown], **LITERAL)
-    ax.tick_params(axis="y", length=0, pad=12, labelsize="small")
+    _draw_points(panel, points, None if colouring is None else colouring[:, shown], drawn)
+    handles = _draw_medians(panel, scores, decision, shown, colours, f"one {noun}", few=len(drawn) <= FEW)
+    panel.set_yticks(np.arange(len(shown)), labels=[label_of(names, feature) for feature in shown], **LITERAL)
+    panel.tick_params(axis="y", length=0, pad=12, labelsize="small")
     below = [f"{score_name(one)}; the interval is of the median over {counted(one.n_samples, noun)}", *notes]
-    ax.set_xlabel("\n".join(textwrap.fill(note, 100) for note in below), fontsize="small")
+    panel.set_xlabel("\n".join(textwrap.fill(note, room_of(canvas, 100)) for note in below), fontsize="small")
     if colouring is not None:
-        _draw_scale(fig, ax, missing=not np.isfinite(colouring[drawn][:, shown]).all())
-    fig.legend(
-        handles=handles,
-        loc="outside lower center",
-        ncols=3,
-        frameon=False,
-        fontsize="small",
-        title=None if decision is None else textwrap.fill(decision.question(sample.noun), 100),
-        title_fontsize="small",
-    )
+        _draw_scale(panel, missing=not np.isfinite(colouring[drawn][:, shown]).all())
+    draw_legend(canvas, handles, [] if decision is None else [decision.question(sample.noun)], room=140, width=100)
     flat = [] if decision is None else nothing_stands_out(decision.nothing, 0, sample.noun)
     warned = cautions(one, 0, FLIPS_FROM)
-    draw_heading(fig, title, about=line_of_row(sample, index), cautions=[*warned, *flat])
-    return fig
+    draw_heading(canvas, title, about=line_of_row(sample, index), cautions=[*warned, *flat])
+    return canvas
 
 
 def _colouring(values: Any, sample: AttributionSample) -> np.ndarray | None:
@@ -251,12 +247,12 @@ def _draw_medians(
     return handles
 
 
-def _draw_scale(fig: Figure, ax: Axes, *, missing: bool) -> None:
+def _draw_scale(ax: Axes, *, missing: bool) -> None:
     """The colours of the feature's values, from low to high."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
-    bar = fig.colorbar(ScalarMappable(Normalize(0, 1), COLOUR_MAP), ax=ax, fraction=0.03, pad=0.02, aspect=30)
+    bar = ax.figure.colorbar(ScalarMappable(Normalize(0, 1), COLOUR_MAP), ax=ax, fraction=0.03, pad=0.02, aspect=30)
     bar.set_ticks([0, 1], labels=["low", "high"])
     bar.ax.tick_params(labelsize="small", length=0)
     bar.set_label(f"value of the feature in the row{' (grey: none)' * missing}", fontsize="small")

@@ -10,6 +10,7 @@ import numpy as np
 from metfa._base.lazy import needs_extra
 from metfa._base.percents import percent
 from metfa._base.validation import check_kind
+from metfa.plot._canvas import new_figure
 from metfa.plot._headings import draw_heading
 from metfa.plot.images import FAINT, Scale, draw_colour_bar, draw_picture, grey, size_of
 from metfa.plot.pictures import picture_of
@@ -18,7 +19,7 @@ from metfa.results.certified import assumption_of, certified
 from metfa.results.sample import AttributionSample
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from metfa.plot.settings import InFigure
 
 __all__ = ["certificate"]
 
@@ -35,7 +36,8 @@ def certificate(
     correction: str | None = None,
     split: int | None = None,
     flips_from: float = FLIPS_FROM,
-) -> Figure:
+    fig: InFigure | None = None,
+) -> InFigure:
     """Draw the picture, and certified radii above and below the threshold, with one colour scale.
 
     Parameters
@@ -50,10 +52,12 @@ def certificate(
         Heading; shown as plain text.
     flips_from : float
         Share of noisy inputs with another prediction, from which on the title says so and the radii are faint.
+    fig : matplotlib.figure.Figure or SubFigure, optional
+        An empty figure with ``layout="constrained"``, or a subfigure of one, to draw into: it is returned.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib.figure.Figure, or `fig`
         Not registered with pyplot: ``figure.savefig("figure.png")`` writes it. Pixels without a certificate show the
         picture in grey.
 
@@ -64,7 +68,6 @@ def certificate(
     """
     with needs_extra("a figure"):
         from matplotlib import colormaps
-        from matplotlib.figure import Figure
 
     check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
     if len(sample.feature_shape) != 2:
@@ -78,8 +81,8 @@ def certificate(
     shown, caption = picture_of(one)
     warned = cautions(one, 0, flips_from)
     strength = FAINT if warned else 0.85
-    fig = Figure(figsize=_flat(*sample.feature_shape), layout="compressed")
-    axes = fig.subplots(1, 3)
+    canvas = new_figure(_flat(*sample.feature_shape), "compressed", fig)
+    axes = canvas.subplots(1, 3)
     draw_picture(axes[0], shown, caption)
     scale = Scale(0.0, float(radius.max()) or 1.0, COLOURS, cut=False)
     for ax, side, name in ((axes[1], 1, decision.kinds[1]), (axes[2], -1, decision.kinds[-1])):
@@ -88,9 +91,9 @@ def certificate(
         painted = weight * colormaps[COLOURS](radius / scale.high)[..., :3] + (1 - weight) * grey(shown)
         draw_picture(ax, painted, f"{name}, {percent(here.mean(), 1)}\nholds for changes below the radius")
     said = ["certified radius (L2)", terms.level, *filter(None, [assumption_of(terms)])]
-    draw_colour_bar(fig, axes, scale, label="\n".join(textwrap.fill(line, 40) for line in said))
-    draw_heading(fig, title, 100, about=line_of_row(sample, index), cautions=warned)
-    return fig
+    draw_colour_bar(canvas, axes, scale, label="\n".join(textwrap.fill(line, 40) for line in said))
+    draw_heading(canvas, title, 100, about=line_of_row(sample, index), cautions=warned)
+    return canvas
 
 
 def _flat(height: int, width: int) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from metfa._base.lazy import needs_extra
 from metfa._base.palettes import DEFAULT_PALETTE, Palette, palette_named
 from metfa._base.percents import percent
 from metfa._base.validation import check_kind, check_number, shown
+from metfa.plot._canvas import new_figure
 from metfa.plot._headings import columns_that_fit, draw_heading
 from metfa.plot._outlines import enlarged, fine, outline
 from metfa.plot._region_map import draw_lines
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from metfa.plot.settings import InFigure
+
 __all__ = ["comparison"]
 
 PLAIN = "#d9d9d9"  # in the legend, of what has no mark
@@ -60,7 +63,8 @@ def comparison(
     palette: str = DEFAULT_PALETTE,
     flips_from: float = FLIPS_FROM,
     delta: float | None = None,
-) -> Figure:
+    fig: InFigure | None = None,
+) -> InFigure:
     """Draw both smoothed maps of a comparison on one colour scale, their difference, and where it grew or shrank.
 
     The difference is not that of the two maps above it: it is smoothed over the differences in each noisy copy, and its
@@ -91,10 +95,12 @@ def comparison(
     delta : float, optional
         Where the median difference is shown to lie within plus and minus this number (`AttributionSample.unchanged`),
         the marks are dotted.
+    fig : matplotlib.figure.Figure or SubFigure, optional
+        An empty figure with ``layout="constrained"``, or a subfigure of one, to draw into: it is returned.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib.figure.Figure, or `fig`
         Not registered with pyplot: ``figure.savefig("figure.png")`` writes it.
 
     Raises
@@ -113,7 +119,7 @@ def comparison(
     >>> figure = metfa.plot.comparison(metfa.compare(before, after), correction="bh", delta=0.1)
     """
     with needs_extra("a figure"):
-        from matplotlib.figure import Figure
+        import matplotlib.figure  # noqa: F401
 
     check_kind(sample, "sample", AttributionSample, "`metfa.compare`")
     if len(sample.feature_shape) != 2 or sample.regions is not None:
@@ -131,20 +137,20 @@ def comparison(
     below = pictures[-1][0]
     warned = cautions(one, 0, flips_from)
     parts, difference = [Scores.of(part, confidence_level) for part in pair], Scores.of(one, confidence_level)
-    fig = Figure(figsize=(size_of(1, 1)[0], 1), layout="compressed")
-    axes = fig.subplots(2, 3)
+    canvas = new_figure((size_of(1, 1)[0], 1), "compressed", fig)
+    axes = canvas.subplots(2, 3)
     for ax, (drawn, caption) in zip(axes[:, 0], pictures, strict=False):
         draw_picture(ax, drawn, caption)
     scale = common_scale([scores.values for scores in parts])
     for ax, name, scores, (drawn, _) in zip(axes[0, 1:], about.names, parts, (pictures[0], pictures[-1]), strict=True):
         draw_scores(ax, drawn, scores.values, f"{_short(name)}, {_called(scores)}", scale)
-    _draw_scale(fig, axes[0, 1:], sample.feature_shape, scale, about.score)
+    _draw_scale(canvas, axes[0, 1:], sample.feature_shape, scale, about.score)
     signed, maps = common_scale([difference.values], about_0=True), axes[1, :2] if len(pictures) == 1 else axes[1, 1:2]
     draw_scores(maps[0], below, difference.values, f"difference, {_called(difference)}", signed)
     if len(maps) > 1:
         _draw_ends(maps[1], below, difference, one.too_few_for(confidence_level), signed)
     _draw_scale(
-        fig, maps, sample.feature_shape, signed, f"difference, {_short(about.after)} minus {_short(about.before)}"
+        canvas, maps, sample.feature_shape, signed, f"difference, {_short(about.after)} minus {_short(about.before)}"
     )
     name, handles, said = f"\n{terms.at}, {terms.correction or 'uncorrected'}", [], []
     try:
@@ -168,11 +174,12 @@ def comparison(
         "fontsize": "small",
         "title_fontsize": "small",
     }
-    fig.legend(handles=handles, loc="outside lower center", title="\n".join(said), **look)
+    canvas.legend(handles=handles, loc="outside lower center", title="\n".join(said), **look)
     lines = sum(text.count("\n") + 1 for text in said) + len(handles) // look["ncols"]
-    fig.set_figheight(_height(*sample.feature_shape) + LINE * lines + 0.2 * (1 + len(warned) + bool(title)))
-    draw_heading(fig, title, 100, about=line_of_row(sample, index), cautions=warned)
-    return fig
+    if fig is None:
+        canvas.set_figheight(_height(*sample.feature_shape) + LINE * lines + 0.2 * (1 + len(warned) + bool(title)))
+    draw_heading(canvas, title, 100, about=line_of_row(sample, index), cautions=warned)
+    return canvas
 
 
 def _parts_of(sample: AttributionSample) -> tuple[Compared, tuple[AttributionSample, AttributionSample]]:

@@ -10,6 +10,7 @@ import numpy as np
 from metfa._base.lazy import needs_extra
 from metfa._base.palettes import DEFAULT_PALETTE, SCORES, Palette, palette_named
 from metfa._base.percents import percent
+from metfa.plot._canvas import new_figure
 from metfa.plot._headings import draw_heading
 from metfa.plot.images import (
     FAINT,
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from metfa.plot.settings import InFigure
+
 __all__ = ["context"]
 
 
@@ -44,7 +47,8 @@ def context(
     confidence_level: float = 0.95,
     palette: str = DEFAULT_PALETTE,
     flips_from: float = FLIPS_FROM,
-) -> Figure:
+    fig: InFigure | None = None,
+) -> InFigure:
     """Draw the scene with the object's outline, the single and the smoothed explanation, and the significant context.
 
     Parameters
@@ -61,14 +65,16 @@ def context(
         Colours of the marks: a set for all colour visions and for grey prints, or the paper's.
     flips_from : float
         Share of noisy inputs with another prediction, from which on the title says so and the marks are faint.
+    fig : matplotlib.figure.Figure or SubFigure, optional
+        An empty figure with ``layout="constrained"``, or a subfigure of one, to draw into: it is returned.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib.figure.Figure, or `fig`
         Not registered with pyplot: ``figure.savefig("figure.png")`` writes it.
     """
     with needs_extra("a figure"):
-        from matplotlib.figure import Figure
+        import matplotlib.figure  # noqa: F401
 
     if not isinstance(explanation, ContextExplanation):
         raise TypeError(f"`explanation` must be a ContextExplanation, got {type(explanation).__name__}")
@@ -77,8 +83,8 @@ def context(
     warned = cautions(explanation.sample, 0, flips_from)
     shown, caption = picture_of(explanation.sample)
     n = explanation.n_samples
-    fig = Figure(figsize=size_of(*explanation.region.shape), layout="compressed")
-    axes = fig.subplots(2, 2).ravel()
+    canvas = new_figure(size_of(*explanation.region.shape), "compressed", fig)
+    axes = canvas.subplots(2, 2).ravel()
     draw_picture(axes[0], shown, f"{caption}\nthe object, outlined")
     vanilla = explanation.vanilla.astype(np.float64)
     few = explanation.sample.too_few_for(confidence_level)
@@ -97,20 +103,20 @@ def context(
     scale = Scale(0.0, max(highest, 1.0), SCORES, cut=False)  # masks lie in [0, 1], and so do scaled scores
     for ax, name, scores in maps:
         draw_scores(ax, shown, scores, name, scale)
-    draw_colour_bar(fig, axes, scale)
+    draw_colour_bar(canvas, axes, scale)
     found = explanation.threshold_on(terms)
     at = "no threshold exists" if math.isnan(found) else f"threshold {found:.2g}"
     name = f"significance, {at}\n{terms.at}, {terms.correction or 'uncorrected'}"
     try:
         decision = explanation.decide(terms)
-        _draw_decision(fig, axes[3], decision, explanation.region, shown, name, colours, faint=bool(warned))
+        _draw_decision(canvas, axes[3], decision, explanation.region, shown, name, colours, faint=bool(warned))
         warned = [*warned, *nothing_stands_out(decision.nothing, 0, "pixel")]
     except TooFewSamplesError as error:
         draw_note(axes[3], shown, name, str(error))
     for ax in axes:
         _draw_outline(ax, explanation.region)
-    draw_heading(fig, title, 90, about=line_of_row(explanation.sample, 0), cautions=warned)
-    return fig
+    draw_heading(canvas, title, 90, about=line_of_row(explanation.sample, 0), cautions=warned)
+    return canvas
 
 
 def _draw_outline(ax: Axes, region: np.ndarray) -> None:

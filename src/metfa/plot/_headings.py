@@ -1,4 +1,4 @@
-"""The heading and the legend of a figure: plain text from anybody, and what must not be missed."""
+"""The heading and the legend of a figure or of given axes: plain text from anybody, and what must not be missed."""
 
 from __future__ import annotations
 
@@ -9,33 +9,38 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa._base.validation import shown
+from metfa.plot._canvas import are_axes, room_of
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["LITERAL", "columns_that_fit", "draw_heading", "draw_legend"]
 
 LITERAL: dict[str, Any] = {"parse_math": False, "usetex": False}  # text of others: no mathematics, no TeX
 ALARM = "#a11212"
+LINE = 11  # points from one line of small letters to the next
 BESIDE = 6  # characters: the room of an entry's mark and its distance from the next
 
 
 def draw_heading(
-    fig: Figure, title: str | None, width: int = 80, *, about: str | None = None, cautions: Sequence[str] = ()
+    place: Figure | Axes, title: str | None, width: int = 80, *, about: str | None = None, cautions: Sequence[str] = ()
 ) -> None:
-    """Write lines of at most `width` characters above a figure; nothing if there are none.
+    """Write lines of at most `width` characters above a figure or given axes; nothing if there are none.
 
     Below the `title` stands what the figure is `about`: the row and its class. With `cautions` the heading is red. Call
-    it last: all texts of the figure become plain, as names of others may be in them.
+    it last: all texts there become plain, as names of others may be in them.
     """
-    _make_plain(fig)
+    _make_plain(place)
     if title is not None and not isinstance(title, str):
         raise TypeError(f"`title` must be a text or None, got {shown(title)}")
     lines = [line for line in (title, about, *cautions) if line]
     if not lines:
         return
     small = title is None and not cautions
-    fig.suptitle(
+    width = room_of(place, width)
+    write: Any = getattr(place, "set_title" if are_axes(place) else "suptitle")
+    write(
         "\n".join(textwrap.fill(line, width) for line in lines),
         fontsize="medium" if small else "large",
         **({"color": ALARM} if cautions else {}),
@@ -61,7 +66,7 @@ def _make_plain(artist: Any) -> None:
 
 
 def draw_legend(
-    fig: Figure,
+    place: Figure | Axes,
     handles: Sequence[Any],
     said: Sequence[str],
     *,
@@ -71,20 +76,32 @@ def draw_legend(
     loc: Any = "outside lower center",
     **look: Any,
 ) -> None:
-    """Write the entries of a legend below a figure, under what is said, in lines of at most `width` characters.
+    """Write the entries of a legend below a figure or axes, under what is said, in lines of `width` characters.
 
-    The entries stand in as many columns, at most `most`, as fit in `room` characters.
+    The entries stand in as many columns, at most `most`, as fit in `room` characters. Below axes the label of the
+    horizontal axis is left free: call it after that is set.
     """
-    fig.legend(
+    room, width = room_of(place, room), room_of(place, width)
+    place.legend(
         handles=handles,
-        loc=loc,
         ncols=columns_that_fit(handles, room, most),
         frameon=False,
         fontsize="small",
         title="\n".join(textwrap.fill(line, width) for line in said) or None,
         title_fontsize="small",
+        **(_below(place) if are_axes(place) else {"loc": loc}),
         **look,
     )
+
+
+def _below(ax: Any) -> dict[str, Any]:
+    """Where a legend stands below axes, their ticks and their label."""
+    from matplotlib.transforms import ScaledTranslation
+
+    label = ax.get_xlabel()
+    lines = 2 * (ax.xaxis.get_ticks_position() != "top") + (label.count("\n") + 1 if label else 0)
+    down = ScaledTranslation(0, -(LINE * lines + 4) / 72, ax.figure.dpi_scale_trans)
+    return {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "bbox_transform": ax.transAxes + down}
 
 
 def columns_that_fit(handles: Sequence[Any], width: int, most: int = 3) -> int:

@@ -12,12 +12,14 @@ from metfa.plot._choice import drawing_of
 from metfa.plot._side_by_side import side_by_side
 from metfa.results.attribution_parts import AttributionParts
 from metfa.results.sample import AttributionSample
+from metfa.text.answered import is_answer
+from metfa.text.rendering import render_html
 
 __all__ = ["notebook_html"]
 
 
 def notebook_html(sample: AttributionSample | AttributionParts) -> str:
-    """The figure of the first input and the repr of the sample, everything escaped."""
+    """The figure of the first input, or an answer with its sources, and the repr of the sample, everything escaped."""
     several = isinstance(sample, AttributionParts)
     if not several:
         check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
@@ -25,6 +27,8 @@ def notebook_html(sample: AttributionSample | AttributionParts) -> str:
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a display gives no warnings; the methods do
+        if is_answer(sample):
+            return f"{render_html(sample)}{text}"  # pyright: ignore[reportArgumentType]
         try:
             figure = side_by_side(sample) if isinstance(sample, AttributionParts) else drawing_of(sample)(sample)
             figure.savefig(buffer, format="png", dpi=72)

@@ -12,13 +12,14 @@ from metfa._base.palettes import DEFAULT_PALETTE, palette_named
 from metfa._base.percents import counted
 from metfa._base.validation import check_kind, positive_int
 from metfa.plot._bars import label_of
-from metfa.plot._headings import LITERAL, draw_heading
+from metfa.plot._canvas import new_axes
+from metfa.plot._headings import LITERAL, draw_heading, draw_legend
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row
 from metfa.results.decisions import TooFewSamplesError
 from metfa.results.sample import AttributionSample
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from metfa.plot.settings import OnAxes
 
 __all__ = ["ranking"]
 
@@ -34,7 +35,8 @@ def ranking(
     correction: str | None = None,
     max_features: int = 30,
     palette: str = DEFAULT_PALETTE,
-) -> Figure:
+    ax: OnAxes | None = None,
+) -> OnAxes:
     """Draw which features of an input, or of a population, score above which.
 
     A cell is about the feature of its line and that of its column: does the first score above the second, below it, or
@@ -54,10 +56,12 @@ def ranking(
         How many features are shown at most, from the first of the order on. All pairs are counted.
     palette : {"colourblind", "paper"}
         Colours of the marks.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into, which are returned: the heading is their title, and the legend stands below them.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib.figure.Figure, or `ax`
         Not registered with pyplot: ``figure.savefig("figure.png")`` writes it.
 
     Raises
@@ -75,7 +79,6 @@ def ranking(
     """
     with needs_extra("a figure"):
         from matplotlib.colors import to_rgb
-        from matplotlib.figure import Figure
         from matplotlib.patches import Patch
 
     check_kind(sample, "sample", AttributionSample, "`sample.across_inputs()`")
@@ -87,12 +90,11 @@ def ranking(
     try:
         found = one.ranking(alpha=alpha, correction=correction)
     except TooFewSamplesError as error:
-        fig = Figure(figsize=(6.5, 2.0), layout="constrained")
-        ax = fig.subplots()
-        ax.set_axis_off()
-        ax.text(0.5, 0.5, textwrap.fill(f"no ranking: {error}", 70), ha="center", va="center", **LITERAL)
-        draw_heading(fig, title, about=about, cautions=warned)
-        return fig
+        canvas, panel = new_axes((6.5, 2.0), ax)
+        panel.set_axis_off()
+        panel.text(0.5, 0.5, textwrap.fill(f"no ranking: {error}", 70), ha="center", va="center", **LITERAL)
+        draw_heading(canvas, title, about=about, cautions=warned)
+        return canvas
     order, rest = np.split(found.order, [max_features])
     m = len(order)
     marks = found.marks[np.ix_(order, order)]
@@ -104,8 +106,7 @@ def ranking(
     longest = max(len(line) for label in labels for line in label.splitlines())
     size = side + 0.085 * longest + 0.6
     width = max(size, 6.5)
-    fig = Figure(figsize=(width, size + 1.6 + 0.2 * len(notes)), layout="constrained")
-    ax = fig.subplots()
+    canvas, panel = new_axes((width, size + 1.6 + 0.2 * len(notes)), ax)
     kinds = [("above", 1, colours.important), ("not shown to differ", 0, colours.undecided)]
     kinds.append(("below", -1, colours.unimportant))
     painted = np.ones((m, m, 3))
@@ -114,29 +115,21 @@ def ranking(
         painted[marks == mark] = to_rgb(colour)
         handles.append(Patch(color=colour, label=name))
     painted[np.eye(m, dtype=bool)] = 1.0
-    ax.imshow(painted, interpolation="nearest")
-    ax.set_xticks(np.arange(m), labels=labels, rotation=90, fontsize="small", **LITERAL)
-    ax.set_yticks(np.arange(m), labels=labels, fontsize="small", **LITERAL)
-    ax.set_xticks(np.arange(m + 1) - 0.5, minor=True)
-    ax.set_yticks(np.arange(m + 1) - 0.5, minor=True)
-    ax.grid(which="minor", color="white", linewidth=1.2)
-    ax.tick_params(which="both", length=0)
-    ax.xaxis.tick_top()
-    ax.spines[:].set_visible(False)
+    panel.imshow(painted, interpolation="nearest")
+    panel.set_xticks(np.arange(m), labels=labels, rotation=90, fontsize="small", **LITERAL)
+    panel.set_yticks(np.arange(m), labels=labels, fontsize="small", **LITERAL)
+    panel.set_xticks(np.arange(m + 1) - 0.5, minor=True)
+    panel.set_yticks(np.arange(m + 1) - 0.5, minor=True)
+    panel.grid(which="minor", color="white", linewidth=1.2)
+    panel.tick_params(which="both", length=0)
+    panel.xaxis.tick_top()
+    panel.spines[:].set_visible(False)
     total = counted(found.decision.marks.size, "pair")
     said = [
         f"{found.undecided:,} of {total} not shown to differ; {found.decision.terms.level}",
         f"compared: {sample.score_name}, in {counted(sample.n_samples, sample.sample_noun)}",
         *notes,
     ]
-    fig.legend(
-        handles=handles,
-        loc="outside lower center",
-        ncols=3,
-        frameon=False,
-        fontsize="small",
-        title="\n".join(textwrap.fill(line, int(14 * width)) for line in said),
-        title_fontsize="small",
-    )
-    draw_heading(fig, title, about=about, cautions=warned)
-    return fig
+    draw_legend(canvas, handles, said, room=int(14 * width), width=int(14 * width))
+    draw_heading(canvas, title, about=about, cautions=warned)
+    return canvas

@@ -15,6 +15,7 @@ from metfa._base.percents import percent
 from metfa._base.provenance import printable
 from metfa._base.validation import check_kind
 from metfa.plot._bars import draw_bars, found, not_shown, score_name
+from metfa.plot._canvas import new_figure
 from metfa.plot._headings import LITERAL, draw_heading, draw_legend
 from metfa.plot._outlines import fine
 from metfa.plot._region_map import draw_letters, draw_regions
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from metfa.plot.settings import InFigure
+
 __all__ = ["regions"]
 
 LETTERS = ascii_uppercase[:20]  # of the regions in the chart, from its top downwards
@@ -59,7 +62,8 @@ def regions(
     confidence_level: float = 0.95,
     palette: str = DEFAULT_PALETTE,
     flips_from: float = FLIPS_FROM,
-) -> Figure:
+    fig: InFigure | None = None,
+) -> InFigure:
     """Draw the regions of one picture, coloured by what is decided about them, and a chart of their scores.
 
     The chart shows the 20 regions with the largest absolute scores, sorted by their smoothed score: the score as a bar,
@@ -92,10 +96,12 @@ def regions(
         Colours of the marks: a set for all colour visions and for grey prints, or the paper's.
     flips_from : float
         Share of noisy inputs with another prediction, from which on the title says so and the marks are faint.
+    fig : matplotlib.figure.Figure or SubFigure, optional
+        An empty figure with ``layout="constrained"``, or a subfigure of one, to draw into: it is returned.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib.figure.Figure, or `fig`
         Not registered with pyplot: ``figure.savefig("figure.png")`` writes it.
 
     Raises
@@ -114,7 +120,6 @@ def regions(
     >>> figure = metfa.plot.regions(pooled, pixels=sample, correction="holm")
     """
     with needs_extra("a figure"):
-        from matplotlib.figure import Figure
         from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
@@ -139,8 +144,8 @@ def regions(
     if rest.size:
         notes.append(not_shown(scores, decision, rest, "region"))
     labels = _labels(one, asked.of_input(index), charted)
-    fig = Figure(figsize=_size(shown, labels, pixels=alone is not None), layout=ConstrainedLayoutEngine(h_pad=0.1))
-    axes = _panels(fig, pixels=alone is not None)
+    canvas = new_figure(_size(shown, labels, pixels=alone is not None), ConstrainedLayoutEngine(h_pad=0.1), fig)
+    axes = _panels(canvas, pixels=alone is not None)
     draw_picture(axes["picture"], shown, caption)
     places = draw_regions(axes["regions"], shown, asked.of_input(index), decision, colours, faint=bool(warned))
     draw_letters(axes["regions"], shown, asked.of_input(index), dict(zip(LETTERS, charted.tolist(), strict=False)))
@@ -153,15 +158,15 @@ def regions(
     axes["chart"].set_xlabel(textwrap.fill(about, 56), fontsize="small", loc="right")
     said = [*([] if decision is None else [decision.question("region")]), *notes, *[STATEMENT][: one.pair is not None]]
     if alone is None:
-        _legend(fig, [*handles, *places], said, "outside lower center", 100)
+        _legend(canvas, [*handles, *places], said, "outside lower center", 100)
     else:
-        _legend(fig, [*handles, *places], said, "outside lower left", 92)
+        _legend(canvas, [*handles, *places], said, "outside lower left", 92)
         pixel_terms = alone.terms(alpha=alpha)
         of_pixels = _draw_pixels(axes, alone, pixel_terms, shown, confidence_level, colours, faint=bool(warned))
-        _legend(fig, *of_pixels, "outside lower right", 60)
+        _legend(canvas, *of_pixels, "outside lower right", 60)
     flat = [] if decision is None else nothing_stands_out(decision.nothing, 0, "region")
-    draw_heading(fig, title, 100, about=line_of_row(sample, index), cautions=[*warned, *flat])
-    return fig
+    draw_heading(canvas, title, 100, about=line_of_row(sample, index), cautions=[*warned, *flat])
+    return canvas
 
 
 def _checked_pixels(pixels: Any, sample: AttributionSample) -> AttributionSample:

@@ -26,7 +26,7 @@ from metfa.results.sample import AttributionSample
 from metfa.results.scores import Scores
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from metfa.plot.settings import InFigure
 
 __all__ = ["series"]
 
@@ -47,7 +47,8 @@ def series(
     confidence_level: float = 0.95,
     palette: str = DEFAULT_PALETTE,
     flips_from: float = FLIPS_FROM,
-) -> Figure:
+    fig: InFigure | None = None,
+) -> InFigure:
     """Draw the signal of a series with its significant steps shaded, and its score with the interval of its median.
 
     Each channel has a panel with a scale of its own. Steps that are decided are shaded, and a strip below them has the
@@ -74,10 +75,12 @@ def series(
         Colours of the marks: a set for all colour visions and for grey prints, or the paper's.
     flips_from : float
         Share of noisy inputs with another prediction, from which on the title says so and the marks are faint.
+    fig : matplotlib.figure.Figure or SubFigure, optional
+        An empty figure with ``layout="constrained"``, or a subfigure of one, to draw into: it is returned.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib.figure.Figure, or `fig`
         Not registered with pyplot: ``figure.savefig("figure.png")`` writes it.
 
     Raises
@@ -110,8 +113,8 @@ def series(
     marks = np.zeros(traces.cells.shape, np.int8) if decision is None else np.append(decision.marks[0], 0)[traces.cells]
     shown = _shown(traces, scores)
     heights = _heights(traces, len(shown), parts=one.pair is not None)
-    fig = new_figure((WIDTH, sum(heights) + 2.2), ConstrainedLayoutEngine(h_pad=0.02, hspace=0.01))
-    axes = list(np.atleast_1d(fig.subplots(len(heights), 1, sharex=True, gridspec_kw={"height_ratios": heights})))
+    canvas = new_figure((WIDTH, sum(heights) + 2.2), ConstrainedLayoutEngine(h_pad=0.02, hspace=0.01), fig)
+    axes = list(np.atleast_1d(canvas.subplots(len(heights), 1, sharex=True, gridspec_kw={"height_ratios": heights})))
     panels = iter(axes)
     handles: list[Any] = []
     lines: list[Any] = []
@@ -139,7 +142,7 @@ def series(
     limits = [ax.get_ylim() for ax in of_scores]
     for ax in of_scores:  # one scale, as the threshold is one for all
         ax.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
-    fig.align_ylabels(axes)
+    canvas.align_ylabels(axes)
     axes[-1].set_xlabel(traces.label, **LITERAL)
     axes[-1].set_xlim(traces.edges[0], traces.edges[-1])
     noun = place_noun(one, known)
@@ -153,10 +156,10 @@ def series(
         notes.append("steps in no region are plain too, and have no score")
     said = [*([] if decision is None else [decision.question(noun)]), *notes, *[STATEMENT][: one.pair is not None]]
     handles = [*_marks_in_words(decision, look), *handles, *lines]
-    draw_legend(fig, handles, said, room=160, width=150, most=4)
+    draw_legend(canvas, handles, said, room=160, width=150, most=4)
     flat = [] if decision is None else nothing_stands_out(decision.nothing, 0, noun)
-    draw_heading(fig, title, 100, about=line_of_row(sample, index), cautions=[*warned, *flat])
-    return fig
+    draw_heading(canvas, title, 100, about=line_of_row(sample, index), cautions=[*warned, *flat])
+    return canvas
 
 
 def _shown(traces: Traces, scores: Scores) -> list[int]:

@@ -10,7 +10,7 @@ from metfa._base.palettes import DEFAULT_PALETTE
 from metfa._base.percents import counted
 from metfa._base.provenance import printable
 from metfa._base.validation import check_kind, shown
-from metfa.plot._canvas import one_of_several
+from metfa.plot._canvas import new_figure, one_of_several
 from metfa.plot._choice import drawing_of
 from metfa.plot._headings import draw_heading
 from metfa.plot.kinds import Kind
@@ -18,7 +18,7 @@ from metfa.results.attribution_parts import AttributionParts
 from metfa.results.cautions import FLIPS_FROM
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from metfa.plot.settings import InFigure
 
 __all__ = ["side_by_side"]
 
@@ -38,7 +38,8 @@ def side_by_side(
     palette: str = DEFAULT_PALETTE,
     flips_from: float = FLIPS_FROM,
     kind: Mapping[str | int, Kind] | None = None,
-) -> Figure:
+    fig: InFigure | None = None,
+) -> InFigure:
     """Draw the parts of one input side by side: maps of an image, a series or a volume, bars of a table.
 
     Each part has a threshold, a scale and a legend of its own, and its shares are over its own features. What a single
@@ -58,10 +59,12 @@ def side_by_side(
         As for `metfa.plot.figure`.
     kind : dict, optional
         What the maps of some parts are of, by their names, such as ``{"ecg": metfa.plot.Series(sampling_rate=500)}``.
+    fig : matplotlib.figure.Figure or SubFigure, optional
+        An empty figure with ``layout="constrained"``, or a subfigure of one, to draw into: it is returned.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib.figure.Figure, or `fig`
         Not registered with pyplot: ``figure.savefig("figure.png")`` writes it. Its parts are its ``subfigs``.
 
     Raises
@@ -81,15 +84,15 @@ def side_by_side(
     2
     """
     with needs_extra("a figure"):
-        from matplotlib.figure import Figure
+        import matplotlib.figure  # noqa: F401
 
     check_kind(parts, "parts", AttributionParts, "`metfa.explain` with an explainer of several inputs")
     thresholds, kinds = parts.threshold_of_each(threshold), _kinds(kind, parts)
-    fig = Figure(layout="constrained")
-    grid = fig.add_gridspec(1, len(parts), wspace=GAP)
+    canvas = new_figure((1, 1), "constrained", fig)
+    grid = canvas.add_gridspec(1, len(parts), wspace=GAP)
     sizes: list[tuple[float, float]] = []
     for place, (name, part) in enumerate(parts.items()):
-        with one_of_several(fig.add_subfigure(grid[0, place]), sizes):
+        with one_of_several(canvas.add_subfigure(grid[0, place]), sizes):
             try:
                 drawing_of(part, kinds.get(name))(
                     part,
@@ -107,9 +110,10 @@ def side_by_side(
                 raise ValueError(f"part {name!r}: {error}") from error
     widths, heights = zip(*sizes, strict=True)
     grid.set_width_ratios(widths)
-    fig.set_size_inches(sum(widths), max(heights))
-    draw_heading(fig, title, 160)
-    return fig
+    if fig is None:
+        canvas.set_size_inches(sum(widths), max(heights))
+    draw_heading(canvas, title, 160)
+    return canvas
 
 
 def _kinds(kind: Any, parts: AttributionParts) -> dict[str | int, Kind]:

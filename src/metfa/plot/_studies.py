@@ -19,16 +19,16 @@ from metfa.evaluation.selection import (
     Entry,
     Selection,
     entry_label,
-    figures,
     measure_named,
     only_explainer,
 )
+from metfa.plot._canvas import new_axes, room_of
 from metfa.plot._curves import COLOURS
 from metfa.plot._headings import LITERAL, draw_heading
-from metfa.stats.student import half_width, ratio_of_means
+from metfa.plot._study_points import mean_ratio, of_inputs, smoothed_to, stability
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from metfa.plot.settings import OnAxes
 
 
 __all__ = ["mstd_ratio", "stability_and_faithfulness"]
@@ -47,7 +47,8 @@ def mstd_ratio(
     n_samples: int | None = None,
     confidence_level: float | None = None,
     title: str | None = None,
-) -> Figure:
+    ax: OnAxes | None = None,
+) -> OnAxes:
     """Draw the stability of the smoothed map relative to another map, against N or alpha (as in the paper).
 
     It is the ratio of the means over inputs. Bars are 95 % intervals by Student's t, by the jackknife over inputs.
@@ -70,6 +71,8 @@ def mstd_ratio(
         Against N: only this level; by default one line for each level.
     title : str, optional
         Heading; shown as plain text.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into, which are returned; the heading is their title.
 
     Raises
     ------
@@ -77,7 +80,7 @@ def mstd_ratio(
         If the study has no such maps, only one N or level for the horizontal axis, or no input with mstd of both maps.
     """
     with needs_extra("a figure"):
-        from matplotlib.figure import Figure
+        import matplotlib.figure  # noqa: F401
 
     for name, value, allowed in (("against", against, ("n_samples", "alpha")), ("to", to, ("mean", "vanilla"))):
         one_of(value, name, allowed)
@@ -93,8 +96,7 @@ def mstd_ratio(
         only = chosen.size_label(sizes[0]) if along_n else percent(chosen.levels[0])
         name = "n_samples" if along_n else "confidence_level"
         raise ValueError(f"`against={against!r}` needs several `{name}`, and there is only {only}")
-    fig = Figure(figsize=(8.2, 4.2), layout="constrained")
-    ax = fig.subplots()
+    canvas, panel = new_axes((8.2, 4.2), ax)
     pairs = [(noise, outer) for noise in chosen.noises for outer in study.outer_noises]
     lines = [(*pair, level) for pair in pairs for level in (chosen.levels if along_n else (None,))]
     ticks = [n for n in sizes if n is not None] if along_n else [1 - level for level in chosen.levels]
@@ -102,29 +104,29 @@ def mstd_ratio(
     for place, (noise, outer, level) in enumerate(lines):
         points = [("smoothed", noise, n, level) for n in sizes] if along_n else [
             ("smoothed", noise, sizes[0], level) for level in chosen.levels]  # fmt: skip
-        ratio, error = np.array([_smoothed_to(to, entry, evaluation, explainer, outer) for entry in points]).T
+        ratio, error = np.array([smoothed_to(to, entry, evaluation, explainer, outer) for entry in points]).T
         drawn |= bool(np.isfinite(ratio).any())
         aside = min(0.012, 0.06 / len(lines)) * (place - (len(lines) - 1) / 2)  # bars side by side
         x = np.array(ticks) + (np.ptp(ticks) if along_n else np.array(ticks)) * aside
         colour, dashes = pairs.index((noise, outer)), chosen.levels.index(level) if level is not None else 0
         names = [f"P = {noise}", f"outer noise {outer}", *([percent(level)] if along_n and level is not None else [])]
-        ax.errorbar(
+        panel.errorbar(
             x, ratio, yerr=error, color=_colour(colour, len(pairs)), linestyle=DASHES[dashes % len(DASHES)],
             marker=SHAPES[dashes % len(SHAPES)], markersize=4, capsize=3, label=printable(", ".join(names)),
         )  # fmt: skip
     if not drawn:
         raise ValueError(f"`evaluation`: no input has an mstd of both maps of {explainer}; its table says why")
-    ax.set_xscale("linear" if along_n else "log")
-    ax.set_xticks(ticks, labels=[f"{tick:.6g}" for tick in ticks])
-    ax.minorticks_off()
-    ax.axhline(1, color="black", linewidth=0.8, linestyle=":")
+    panel.set_xscale("linear" if along_n else "log")
+    panel.set_xticks(ticks, labels=[f"{tick:.6g}" for tick in ticks])
+    panel.minorticks_off()
+    panel.axhline(1, color="black", linewidth=0.8, linestyle=":")
     level = f" (confidence level {percent(chosen.levels[0])})" if len(chosen.levels) == 1 else ""
-    ax.set_xlabel(f"samples N{level}" if along_n else f"alpha ({chosen.size_label(sizes[0])})")
-    ax.set_ylabel(f"mstd, smoothed / {'mean of the same samples' if to == 'mean' else 'vanilla'}")
-    _plain(ax)
-    _legend(ax, title=_bars(evaluation))
-    draw_heading(fig, f"stability of {printable(explainer)}" if title is None else title)
-    return fig
+    panel.set_xlabel(f"samples N{level}" if along_n else f"alpha ({chosen.size_label(sizes[0])})")
+    panel.set_ylabel(f"mstd, smoothed / {'mean of the same samples' if to == 'mean' else 'vanilla'}")
+    _plain(panel)
+    _legend(panel, title=_bars(evaluation))
+    draw_heading(canvas, f"stability of {printable(explainer)}" if title is None else title)
+    return canvas
 
 
 def stability_and_faithfulness(
@@ -137,7 +139,8 @@ def stability_and_faithfulness(
     n_samples: int | None = None,
     confidence_level: float | None = None,
     title: str | None = None,
-) -> Figure:
+    ax: OnAxes | None = None,
+) -> OnAxes:
     """Draw every map of a study by its stability and a metric of its faithfulness, means over inputs.
 
     Left is more stable. Each explainer has a colour, each map a marker: a cross for vanilla, an empty marker for a
@@ -159,6 +162,8 @@ def stability_and_faithfulness(
         Show only these.
     title : str, optional
         Heading; shown as plain text.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into, which are returned; the heading is their title.
 
     Raises
     ------
@@ -166,7 +171,6 @@ def stability_and_faithfulness(
         If the study has not measured both, if no map has both, or if a level is not above zero and `relative` is True.
     """
     with needs_extra("a figure"):
-        from matplotlib.figure import Figure
         from matplotlib.lines import Line2D
 
     study = check_kind(evaluation, "evaluation", Evaluation, "`metfa.evaluate`").study
@@ -184,15 +188,16 @@ def stability_and_faithfulness(
     entries = chosen.entries(study.maps)
     noisy: list[str | None] = [name for name, noise in study.outer_noises.items() if noise is not None]
     rows = len(chosen.explainers) + len(entries) + 1  # of the legend
-    fig = Figure(figsize=(8.2, max(4.8, 1 + 0.2 * rows)), layout="constrained")
-    ax = fig.subplots()
+    canvas, panel = new_axes((8.2, max(4.8, 1 + 0.2 * rows)), ax)
     lost, shown = [], []
     for place, name in enumerate(chosen.explainers):
         colour = _colour(place, len(chosen.explainers))
         spots: dict[Entry, tuple[float, float, float, float]] = {}
         for entry in entries:
-            x, dx = _stability(evaluation, name, entry, relative=relative)
-            y, dy = _ratio(_of_inputs(evaluation, faithfulness, name, entry, noisy if measure.of != "maps" else [None]))
+            x, dx = stability(evaluation, name, entry, relative=relative)
+            y, dy = mean_ratio(
+                of_inputs(evaluation, faithfulness, name, entry, noisy if measure.of != "maps" else [None])
+            )
             if not np.isnan([x, y]).any():
                 spots[entry] = x, dx, y, dy
         without = [entry_label(entry, chosen) for entry in entries if entry not in spots]
@@ -200,20 +205,20 @@ def stability_and_faithfulness(
         shown += [(name, colour)] if spots else []
         for entry, (x, dx, y, dy) in spots.items():
             if VANILLA in spots and entry != VANILLA:
-                ax.plot(
+                panel.plot(
                     *zip(spots[VANILLA][::2], (x, y), strict=True), color=colour, linewidth=0.8, alpha=0.4, zorder=1
                 )
-            ax.errorbar(
+            panel.errorbar(
                 x, y, xerr=dx, yerr=dy, color=colour, ecolor=(colour, 0.45), capsize=2, elinewidth=0.8,
                 linestyle="", zorder=2, **_marker(entry, entries, colour),
             )  # fmt: skip
     if not shown:
         raise ValueError(f"`evaluation`: no map has both mstd and {faithfulness}; the tables say why")
     units = "mstd / level of the map" if relative else "mstd, in the units of each map"
-    ax.set_xlabel(f"{units} (left: more stable)")
+    panel.set_xlabel(f"{units} (left: more stable)")
     better = {"higher": "up", "lower": "down", None: None}[better_of(faithfulness, same_units=False)]
-    ax.set_ylabel(printable(faithfulness) + (f" ({better}: more faithful)" if better else ""), **LITERAL)
-    _plain(ax)
+    panel.set_ylabel(printable(faithfulness) + (f" ({better}: more faithful)" if better else ""), **LITERAL)
+    _plain(panel)
     handles = [Line2D([], [], color=colour, linewidth=4, label=printable(name)) for name, colour in shown]
     handles += [Line2D([], [], linestyle="", label=" ")] if entries else []
     handles += [
@@ -221,61 +226,17 @@ def stability_and_faithfulness(
                **_marker(entry, entries, "#333333"))
         for entry in entries
     ]  # fmt: skip
-    _legend(ax, handles=handles)
+    _legend(panel, handles=handles)
     about = [_bars(evaluation)]
     about += [f"means over the outer noises {', '.join(study.outer_noises)}"] if len(study.outer_noises) > 1 else []
     about += [f"not drawn, without a figure: {'; '.join(lost)}"] if lost else []
-    caption = "\n".join(textwrap.fill(printable(line), 110) for line in about)
-    fig.supxlabel(caption, fontsize="x-small", **LITERAL)
-    draw_heading(fig, title)
-    return fig
-
-
-def _stability(evaluation: Evaluation, explainer: str, entry: Entry, *, relative: bool) -> tuple[float, float]:
-    """Stability, mstd or mstd / level, with half the width of its interval."""
-    outers = list(evaluation.study.outer_noises)
-    spread = _of_inputs(evaluation, "mstd", explainer, entry, outers)
-    if not relative:
-        return _ratio(spread)
-    levels = _of_inputs(evaluation, "mstd", explainer, entry, outers, "level")
-    if levels and (mean := np.mean(list(levels.values()))) <= 0:
-        said = f"the mean level of {explainer}, {entry[0]}, is {mean:.3g}, which does not show the size of its maps"
-        raise ValueError(f"`relative`: {said}: write relative=False")
-    return _ratio(spread, levels)
-
-
-def _smoothed_to(
-    to: str, entry: Entry, evaluation: Evaluation, explainer: str, outer: str | None
-) -> tuple[float, float]:
-    """Ratio of the mstd of a smoothed map to that of another map of the same samples."""
-    other: Entry = VANILLA if to == "vanilla" else ("mean", *entry[1:3], None)
-    above, below = (_of_inputs(evaluation, "mstd", explainer, one, [outer]) for one in (entry, other))
-    return _ratio(above, below)
-
-
-def _of_inputs(
-    evaluation: Evaluation,
-    metric: str,
-    explainer: str,
-    entry: Entry,
-    outers: Sequence[str | None],
-    column: str = "score",
-) -> dict[str, float]:
-    """Means over the outer noises that have a figure, by input; inputs without any are left out."""
-    found = [figures(evaluation, metric, explainer, entry, outer, column) for outer in outers]
-    known = {
-        name: [value for value in line if not isinstance(value, str)]
-        for name, line in zip(evaluation.inputs, zip(*found, strict=True), strict=True)
-    }
-    return {name: float(np.mean(values)) for name, values in known.items() if values}
-
-
-def _ratio(above: dict[str, float], below: dict[str, float] | None = None) -> tuple[float, float]:
-    """Ratio of means over the inputs that have both (without `below`, the mean), and half the width of its interval."""
-    both = [name for name in above if below is None or name in below]
-    a = np.array([above[name] for name in both])
-    ratio, error = ratio_of_means(a, np.array([1.0 if below is None else below[name] for name in both]))
-    return ratio, half_width(error, len(both))
+    caption = "\n".join(textwrap.fill(printable(line), room_of(canvas, 110)) for line in about)
+    if canvas is panel:
+        panel.set_xlabel(f"{panel.get_xlabel()}\n{caption}", **LITERAL)
+    else:
+        canvas.supxlabel(caption, fontsize="x-small", **LITERAL)
+    draw_heading(canvas, title)
+    return canvas
 
 
 def _marker(entry: Entry, entries: Sequence[Entry], colour: Any) -> dict[str, Any]:

@@ -11,11 +11,14 @@ from metfa._base.lazy import needs_extra
 from metfa._base.provenance import printable
 from metfa._base.validation import check_kind
 from metfa.evaluation.tables import Cell, Table
+from metfa.plot._canvas import new_figure
 from metfa.plot._headings import LITERAL, draw_heading
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from metfa.plot.settings import InFigure
 
 __all__ = ["study_differences"]
 
@@ -31,7 +34,9 @@ MARKS: dict[str, dict[str, Any]] = {  # apart in colour and in shape
 }
 
 
-def study_differences(tables: Table | Sequence[Table], *, title: str | None = None) -> Figure:
+def study_differences(
+    tables: Table | Sequence[Table], *, title: str | None = None, fig: InFigure | None = None
+) -> InFigure:
     """Draw tables of paired differences: one panel for each measure, one line for each explainer and map.
 
     Points are mean differences, bars their 95 % intervals by Student's t. Colour and shape of a point show the verdict
@@ -43,10 +48,12 @@ def study_differences(tables: Table | Sequence[Table], *, title: str | None = No
         From ``Evaluation.table(..., against=...)`` or ``Evaluation.tables(against=...)``.
     title : str, optional
         Heading; shown as plain text.
+    fig : matplotlib.figure.Figure or SubFigure, optional
+        An empty figure with ``layout="constrained"``, or a subfigure of one, to draw into: it is returned.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib.figure.Figure, or `fig`
         Not registered with pyplot: ``figure.savefig("differences.png")`` writes it.
 
     Raises
@@ -55,7 +62,6 @@ def study_differences(tables: Table | Sequence[Table], *, title: str | None = No
         For something else than tables of differences, or if no table holds a difference.
     """
     with needs_extra("a figure"):
-        from matplotlib.figure import Figure
         from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     given = [tables] if isinstance(tables, Table) else tables
@@ -73,10 +79,9 @@ def study_differences(tables: Table | Sequence[Table], *, title: str | None = No
         1.2 + depth * (0.85 + 0.26 * len(table.rows)) + 0.14 * text.count("\n")
         for table, depth, text in zip(given, depths, texts, strict=True)
     ]
-    fig = Figure(
-        figsize=(11, sum(heights) + 0.6 + 0.4 * (title is not None)), layout=ConstrainedLayoutEngine(wspace=0.05)
-    )
-    parts = fig.subfigures(len(given), 1, height_ratios=heights, squeeze=False)
+    size = 11, sum(heights) + 0.6 + 0.4 * (title is not None)
+    canvas = new_figure(size, ConstrainedLayoutEngine(wspace=0.05), fig)
+    parts = canvas.subfigures(len(given), 1, height_ratios=heights, squeeze=False)
     shown: set[str] = set()
     for part, table, text, depth in zip(parts[:, 0], given, texts, depths, strict=True):
         across = min(SIDE_BY_SIDE, len(table.columns))
@@ -92,9 +97,9 @@ def study_differences(tables: Table | Sequence[Table], *, title: str | None = No
             panel.set_yticks(range(len(names)), labels=names, fontsize="small", **LITERAL)
         part.suptitle(_heading(table), x=0.01, ha="left", fontsize="medium", fontweight="bold", **LITERAL)
         part.supxlabel(text, x=0.01, ha="left", fontsize="x-small", **LITERAL)
-    _legend(fig, shown)
-    draw_heading(fig, title)
-    return fig
+    _legend(canvas, shown)
+    draw_heading(canvas, title)
+    return canvas
 
 
 def _draw(ax: Axes, cells: Sequence[Cell], name: str) -> set[str]:

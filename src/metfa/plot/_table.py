@@ -13,6 +13,7 @@ from metfa._base.palettes import DEFAULT_PALETTE, palette_named
 from metfa._base.percents import counted, percent
 from metfa._base.validation import as_list, check_kind, positive_int
 from metfa.plot._bars import label_of
+from metfa.plot._canvas import new_figure
 from metfa.plot._headings import LITERAL, draw_heading, draw_legend
 from metfa.plot.cells import Cells, lines_below, name_of_row, rows_in_words
 from metfa.plot.images import FAINT
@@ -23,7 +24,8 @@ from metfa.results.sample import AttributionSample
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+
+    from metfa.plot.settings import InFigure
 
 __all__ = ["table"]
 
@@ -49,7 +51,8 @@ def table(
     max_features: int = 30,
     palette: str = DEFAULT_PALETTE,
     flips_from: float = FLIPS_FROM,
-) -> Figure:
+    fig: InFigure | None = None,
+) -> InFigure:
     """Draw the rows of a data set against its columns: which features are decided in which rows, and how strongly.
 
     A cell has the colour of its mark, the stronger the further its smoothed score lies from the threshold of its row.
@@ -77,10 +80,12 @@ def table(
         Colours of the marks.
     flips_from : float
         Share of noisy inputs with another prediction, from which on a row is faint, and counted in the title.
+    fig : matplotlib.figure.Figure or SubFigure, optional
+        An empty figure with ``layout="constrained"``, or a subfigure of one, to draw into: it is returned.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib.figure.Figure, or `fig`
         Not registered with pyplot: ``figure.savefig("figure.png")`` writes it.
 
     Raises
@@ -98,7 +103,7 @@ def table(
     >>> figure = metfa.plot.table(sample)
     """
     with needs_extra("a figure"):
-        from matplotlib.figure import Figure
+        import matplotlib.figure  # noqa: F401
 
     check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
     if len(sample.feature_shape) != 1:
@@ -119,12 +124,12 @@ def table(
     try:
         decision = sample.decide(terms)
     except TooFewSamplesError as error:
-        fig = Figure(figsize=(7.5, 2.0), layout="constrained")
-        ax = fig.subplots()
+        canvas = new_figure((7.5, 2.0), "constrained", fig)
+        ax = canvas.subplots()
         ax.set_axis_off()
         ax.text(0.5, 0.5, textwrap.fill(f"no marks: {error}", 70), ha="center", va="center", **LITERAL)
-        draw_heading(fig, title)
-        return fig
+        draw_heading(canvas, title)
+        return canvas
     cells = Cells.of(sample, decision, confidence_level, flips_from)
     features, rest = np.split(cells.columns, [max_features])
     order = cells.grouped if chosen is None else chosen
@@ -136,8 +141,9 @@ def table(
     longest = max(len(line) for feature in features for line in names[feature].splitlines())
     side = max(COLUMN * len(features), 3.2)
     tall = ROW * len(drawn) if len(drawn) <= NAMED else TALL
-    fig = Figure(figsize=(max(side + 2.8, 8.0), tall + 0.085 * longest + 2.6 + 0.2 * len(said)), layout="constrained")
-    shares, ax = fig.subplots(2, 1, sharex=True, height_ratios=(0.6, max(tall, 0.6)))
+    width = max(side + 2.8, 8.0)
+    canvas = new_figure((width, tall + 0.085 * longest + 2.6 + 0.2 * len(said)), "constrained", fig)
+    shares, ax = canvas.subplots(2, 1, sharex=True, height_ratios=(0.6, max(tall, 0.6)))
     marks = colours.of_marks(decision.kinds)
     handles = _draw_shares(shares, decision.marks[np.ix_(order, features)], marks)
     _draw_cells(ax, cells, drawn, features, marks)
@@ -153,13 +159,13 @@ def table(
         _name_groups(ax, [names[lead] if lead >= 0 else none for lead in cells.lead[drawn]], by="left")
     if len({cells.classes[row] for row in drawn}) > 1 and chosen is None:
         _name_groups(ax, [cells.classes[row] for row in drawn], by="right")
-    across = int(13 * fig.get_figwidth())
-    draw_legend(fig, handles, said, room=across, width=across)
+    across = int(13 * width)
+    draw_legend(canvas, handles, said, room=across, width=across)
     warned = int(cells.warned[order].sum())
     share = f"{percent(flips_from, 0)} or more of the noisy copies"
     caution = f"The noise changed the prediction in {share} of {counted(warned, 'row')}, drawn faintly"
-    draw_heading(fig, title, about=rows_in_words(order, cells), cautions=[caution] * bool(warned))
-    return fig
+    draw_heading(canvas, title, about=rows_in_words(order, cells), cautions=[caution] * bool(warned))
+    return canvas
 
 
 def _checked_rows(rows: Any, batch: int) -> np.ndarray:

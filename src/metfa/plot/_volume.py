@@ -26,7 +26,8 @@ from metfa.results.sample import AttributionSample
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+
+    from metfa.plot.settings import InFigure
 
 __all__ = ["volume"]
 
@@ -49,7 +50,8 @@ def volume(
     confidence_level: float = 0.95,
     palette: str = DEFAULT_PALETTE,
     flips_from: float = FLIPS_FROM,
-) -> Figure:
+    fig: InFigure | None = None,
+) -> InFigure:
     """Draw three planes of a volume with scores and with marks, the largest scores along each axis, and six slices.
 
     The planes cross in one voxel, the one with the largest smoothed score if none is given. The third row is a maximum
@@ -75,10 +77,12 @@ def volume(
         Colours of the marks: a set for all colour visions and for grey prints, or the paper's.
     flips_from : float
         Share of noisy inputs with another prediction, from which on the title says so and the marks are faint.
+    fig : matplotlib.figure.Figure or SubFigure, optional
+        An empty figure with ``layout="constrained"``, or a subfigure of one, to draw into: it is returned.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib.figure.Figure, or `fig`
         Not registered with pyplot: ``figure.savefig("figure.png")`` writes it.
 
     Raises
@@ -114,7 +118,7 @@ def volume(
     )
     at = known.at or _strongest(values, voxels)
     scale = common_scale([np.nan_to_num(values)], about_0=one.pair is not None)
-    fig, rows = _panels(voxels)
+    canvas, rows = _panels(voxels, fig)
     called = scores.called.split(",")[0]
     for axis in range(3):
         picture, place = voxels.picture.take(at[axis], axis), voxels.place(axis, at[axis])
@@ -133,7 +137,7 @@ def volume(
         _draw_marks(ax, look, voxels, known.axis, number, name)
         ax.set_aspect(voxels.aspects[known.axis])
         ax.title.set_fontsize("small")
-    draw_colour_bar(fig, rows[2], scale, label=score_name(one), location="bottom", aspect=50, fraction=0.08)
+    draw_colour_bar(canvas, rows[2], scale, label=score_name(one), location="bottom", aspect=50, fraction=0.08)
     if overlapping := is_overlapping(one):
         notes.append(OVERLAPPING)
     if (voxels.cells < 0).any():
@@ -143,10 +147,10 @@ def volume(
     chosen = "as given" if known.at else "which has the largest score" + " of those shown" * overlapping
     said.append(f"planes through slice {at[0]}, row {at[1]}, column {at[2]}, {chosen}; {voxels.caption}")
     handles = [] if decision is None else entries_of(decision, look.kinds or [], faint=look.faint)
-    draw_legend(fig, handles, said, room=140, width=130)
+    draw_legend(canvas, handles, said, room=140, width=130)
     flat = [] if decision is None else nothing_stands_out(decision.nothing, 0, noun)
-    draw_heading(fig, title, 100, about=line_of_row(sample, index), cautions=[*warned, *flat])
-    return fig
+    draw_heading(canvas, title, 100, about=line_of_row(sample, index), cautions=[*warned, *flat])
+    return canvas
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,8 +162,8 @@ class _Look:
     faint: bool
 
 
-def _panels(voxels: Voxels) -> tuple[Figure, list[np.ndarray]]:
-    """A figure with three rows of planes, across slices, rows and columns, and a row of slices along one axis."""
+def _panels(voxels: Voxels, given: Any) -> tuple[Any, list[np.ndarray]]:
+    """Three rows of planes, across slices, rows and columns, and a row of slices along one axis; and their figure."""
     shape, axis = voxels.cells.shape, voxels.kind.axis
     depth, height, width = (side * step for side, step in zip(shape, voxels.kind.spacing, strict=True))
     planes = [(height, width), (depth, width), (depth, height)]
@@ -171,7 +175,7 @@ def _panels(voxels: Voxels) -> tuple[Figure, list[np.ndarray]]:
     small = min(across / SLICES * tall / wide, TALLEST)
     large = max(tallest * inch, 0.9) + TITLES
     heights = [large, large, large + BAR, small + TITLES]
-    fig = new_figure((across + 0.6, sum(heights) + 1.5), "constrained")
+    fig = new_figure((across + 0.6, sum(heights) + 1.5), "constrained", given)
     grid = fig.add_gridspec(4, 1, height_ratios=heights)
     planes_of = [grid[row].subgridspec(1, 3, width_ratios=widths) for row in range(3)]
     rows = [np.asarray(one.subplots()) for one in (*planes_of, grid[3].subgridspec(1, SLICES))]

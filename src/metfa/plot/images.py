@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
+    from metfa.plot.settings import InFigure
+
 __all__ = [
     "FAINT",
     "Scale",
@@ -73,7 +75,8 @@ def figure(
     palette: str = DEFAULT_PALETTE,
     flips_from: float = FLIPS_FROM,
     kind: Image | None = None,
-) -> Figure:
+    fig: InFigure | None = None,
+) -> InFigure:
     """Draw picture, vanilla, smoothed, lower bound, upper bound and significance map of one image.
 
     The four score maps share one colour scale, so that they can be compared. Its end is set so that 1 in 1,000 values
@@ -101,10 +104,12 @@ def figure(
         Share of noisy inputs with another prediction, from which on the title says so and the marks are faint.
     kind : Image, optional
         Labels and values of rows and columns, as of a spectrogram.
+    fig : matplotlib.figure.Figure or SubFigure, optional
+        An empty figure with ``layout="constrained"``, or a subfigure of one, to draw into: it is returned.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib.figure.Figure, or `fig`
         Not registered with pyplot: ``figure.savefig("figure.png")`` writes it.
 
     Raises
@@ -132,8 +137,8 @@ def figure(
     maps = _score_maps(one, confidence_level)
     compared = Compared.of(one, 0)
     scale = common_scale([scores for _, scores in maps if scores is not None], about_0=compared is not None)
-    fig = new_figure(size_of(*sample.feature_shape), "compressed")
-    axes = fig.subplots(2, 3).ravel()
+    canvas = new_figure(size_of(*sample.feature_shape), "compressed", fig)
+    axes = canvas.subplots(2, 3).ravel()
     draw_picture(axes[0], shown, caption)
     for ax, (name, scores) in zip(axes[1:5], maps, strict=True):
         if scores is None:
@@ -141,20 +146,20 @@ def figure(
         else:
             draw_scores(ax, shown, scores, name, scale)
     label = "attribution score" if compared is None else f"{compared.score}, {compared.subtraction}"
-    draw_colour_bar(fig, axes, scale, label=label)
+    draw_colour_bar(canvas, axes, scale, label=label)
     name = f"significance\n{terms.at}, {terms.correction or 'uncorrected'}"
     try:
         decision = one.decide(terms.of_input(index))
         handles = draw_marks(axes[5], decision, shown, name, colours, faint=bool(warned))
         about = "\n".join([decision.question("pixel"), *([] if compared is None else [STATEMENT])])
-        fig.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, title=about)
+        canvas.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, title=about)
         warned = [*warned, *nothing_stands_out(decision.nothing, 0, "pixel")]
     except TooFewSamplesError as error:
         draw_note(axes[5], shown, name, str(error))
     if known.has_axes:
         draw_axes(axes, known, sample.feature_shape)
-    draw_heading(fig, title, 100, about=line_of_row(sample, index), cautions=warned)
-    return fig
+    draw_heading(canvas, title, 100, about=line_of_row(sample, index), cautions=warned)
+    return canvas
 
 
 def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tuple[str, np.ndarray | None]]:

@@ -87,7 +87,8 @@ def _checked(kind: Any, shape: tuple[int, ...]) -> Kind:
     if not fits:
         several = len(shape) == 4 or (len(shape) == 3 and not isinstance(kind, Volume))
         remedy = "; `metfa.explainers.heatmap(explainer)` reduces channels" * several
-        raise ValueError(f"`kind`: a {type(kind).__name__} has maps {wanted}, got maps of shape {shape}{remedy}")
+        one = f"{'an' if isinstance(kind, Image) else 'a'} {type(kind).__name__}"
+        raise ValueError(f"`kind`: {one} has maps {wanted}, got maps of shape {shape}{remedy}")
     return kind
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from metfa._base.validation import as_list, check_function, shown
 from metfa.results.regions import Regions
 from metfa.results.sample import AttributionSample
+from metfa.text.pieces import ABBREVIATIONS
 from metfa.text.reading import words_explained
 from metfa.text.words import Words, words_of
 
@@ -23,27 +24,6 @@ POINT = re.compile(r"[.…]\S*\s")
 ALONE = re.compile(r"\s\.\s")  # as in texts that were cut into tokens
 QUOTED = re.compile(r"[!?][\"'”’»]+\s")
 PAUSE = re.compile(r"[,;:、，；：؛،–—()\[\]]|(?<=\s)-+(?=\s)")
-ABBREVIATIONS = frozenset(  # after which a name or a number is no beginning of a sentence
-    [
-        "approx",
-        "cf",
-        "dept",
-        "dr",
-        "e.g",
-        "eq",
-        "eqs",
-        "fig",
-        "figs",
-        "i.e",
-        "mr",
-        "mrs",
-        "ms",
-        "pp",
-        "prof",
-        "vol",
-        "vs",
-    ]
-)
 
 
 def sentences(of: Any, *, split: Callable[[str], Any] | None = None, how: str = "mean", against: Any = None) -> Regions:

@@ -10,6 +10,7 @@ from metfa.report._populations import heading_of_population
 from metfa.report._tables import heading_of_table
 from metfa.results.sample import AttributionSample
 from metfa.segmentation.explanation import ContextExplanation
+from metfa.text.answered import is_answer
 from metfa.text.reading import harmless_text
 
 __all__ = ["heading_of_result"]
@@ -17,6 +18,8 @@ __all__ = ["heading_of_result"]
 
 def heading_of_result(result: AttributionSample | ContextExplanation) -> str:
     """Heading of a result with one input or of a table: its explainer, and the class that was explained."""
+    if is_answer(result):
+        return "Sources of the answer"
     if isinstance(result, AttributionSample) and len(result.target) > 1:
         return heading_of_table(result)
     if isinstance(result, AttributionSample) and result.pair is not None:

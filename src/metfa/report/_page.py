@@ -76,9 +76,11 @@ def page_of(contents: Sequence[Content], title: str, single: Terms, regions: Ter
 
 
 def _unit_of(content: Content) -> str:
-    """What a sample is: of a "pair" of explanations, of a "population", of noisy "copies", of random "draws"."""
+    """What a sample is: of a "pair" of explanations, a "population", "answers", noisy "copies", or random "draws"."""
     if content.data["compared"]:
         return "pair"
+    if content.kind == "answer":
+        return "answers"
     if content.data["sampleNoun"] != "sample":
         return "population"
     return "copies" if content.data["noisy"] else "draws"

@@ -6,6 +6,7 @@ from metfa.report._tables import is_table
 from metfa.results.attribution_parts import AttributionParts
 from metfa.results.sample import AttributionSample
 from metfa.segmentation.explanation import ContextExplanation
+from metfa.text.answered import is_answer
 
 __all__ = ["Result", "Results", "pieces_of"]
 
@@ -14,9 +15,9 @@ Results = Result | AttributionParts
 
 
 def pieces_of(result: Results, batch: int, *, tables: bool) -> list[tuple[int | None, Result]]:
-    """What is shown of a result: `tables` as a whole, else each input by its number, and each part of it."""
+    """What is shown: answers and `tables` as a whole, else each input by its number, and each part of it."""
     several = list(result.values()) if isinstance(result, AttributionParts) else [result]
-    whole = [place for place, one in enumerate(several) if tables and is_table(one)]
+    whole = [place for place, one in enumerate(several) if is_answer(one) or (tables and is_table(one))]
     found: list[tuple[int | None, Result]] = [(None, several[place]) for place in whole]
     for index in range(batch):
         for place, one in enumerate(several):

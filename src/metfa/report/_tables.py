@@ -30,7 +30,7 @@ from metfa.results.terms import Terms
 from metfa.results.thresholds import resolved, zone_of
 from metfa.text.reading import harmless_text
 
-__all__ = ["heading_of_table", "is_table", "table_content"]
+__all__ = ["OF_ONE", "heading_of_table", "is_table", "samples_of_row", "table_content"]
 
 MOST_SECTIONS = 12  # rows that have a section each; of more, readers look for a row in a table
 OF_ONE = ("class explained", "explained", "input name", "input", "to repeat it")  # facts that hold for one row alone
@@ -112,7 +112,7 @@ def table_content(
                 "explained": classes_of(one),
                 "cautions": warned[row],
                 "values": named(one, "bars")["values"],
-                **_samples_of(one, terms.split, float(each[row]), float(zones[row]), len(ones)),
+                **samples_of_row(one, terms.split, float(each[row]), float(zones[row]), len(ones)),
             }
             for row, one in enumerate(ones)
         ],
@@ -132,7 +132,7 @@ def table_content(
     )
 
 
-def _samples_of(one: AttributionSample, split: int, threshold: float, zone: float, n_rows: int) -> dict[str, Any]:
+def samples_of_row(one: AttributionSample, split: int, threshold: float, zone: float, n_rows: int) -> dict[str, Any]:
     """Samples of a row about its own threshold; `zone`: what counts as 0."""
     stops = [] if math.isnan(threshold) else [threshold, 0.0] if one.signed else [threshold]
     if 0.0 not in stops or any(0 < abs(stop) <= zone for stop in stops):

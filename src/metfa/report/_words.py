@@ -132,9 +132,10 @@ def _again(sample: AttributionSample) -> str:
     ):  # those of the explainer are not what `explain` would draw
         return ""
     if "prompts" in made:
+        tree = "_tree" * (made.get("answer", {}).get("level") is not None)
         return (
-            f"metfa.text.explain_answer(scorer, sources, ..., n_samples={sample.n_samples}, rng={made['rng']}), with "
-            "the settings of the explainer above"
+            f"metfa.text.explain_answer{tree}(scorer, sources, ..., n_samples={sample.n_samples}, rng={made['rng']}), "
+            "with the settings of the explainer above"
         )
     noise = str(made.get("noise"))
     noise = f"metfa.noise.{noise}" if noise.partition("(")[0] in noises.__all__ else noise

@@ -15,6 +15,7 @@ from metfa._base.percents import counted
 from metfa._base.validation import as_path, brief, check_flag
 from metfa._base.writing import check_replaceable, new_file, sweep
 from metfa.plot.kinds import Kind
+from metfa.report._answers import answer_content
 from metfa.report._content import Content
 from metfa.report._page import page_of
 from metfa.report._pieces import Result, Results
@@ -25,6 +26,7 @@ from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, checked_threshold, filled
 from metfa.stats.validation import as_level
+from metfa.text.answered import is_answer
 from metfa.text.reading import harmless_text
 
 __all__ = ["MARK", "numbered", "page", "write"]
@@ -64,7 +66,8 @@ def write(
     signal is drawn with its steps shaded, of a volume slice by slice. Sliders change alpha and each threshold, and the
     browser decides again, at each stop exactly as `metfa.stats` does. Point at a feature to see its samples. More than
     12 rows of a table are one table, with the marks in its cells, which readers sort and filter by mark; a row that
-    they choose has its bars below. With more than 2**24 samples of all features together, thresholds have at most 15
+    they choose has its bars below. Of an answer (`metfa.text.explain_answer`) readers choose a sentence, and see its
+    sources. With more than 2**24 samples of all features together, thresholds have at most 15
     stops instead of 127 (31 in tables), and the file is larger.
 
     A comparison (`metfa.compare`) is decided about its differences, whose map has the marks outlined. Beside it both
@@ -175,6 +178,8 @@ def page(
 
 def _content(name: str, section: _Section, **settings: Any) -> Content:
     result = section.result
+    if isinstance(result, AttributionSample) and is_answer(result):
+        return answer_content(name, result, section.terms, given=section.given, **settings)
     if isinstance(result, AttributionSample) and len(result.target) > 1:
         return table_content(name, result, section.terms, given=section.given, **settings)
     return Content.of(

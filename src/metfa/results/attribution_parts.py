@@ -21,13 +21,17 @@ from metfa.results.stopping import Stopping
 from metfa.results.terms import Terms
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from metfa.plot.settings import InFigure, PartsSettings
+    from metfa.report.settings import ReportSettings
     from metfa.results.summary import Summary
 
 __all__ = ["AttributionParts", "in_parts"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class AttributionParts(Mapping):
+class AttributionParts(Mapping[str | int, AttributionSample]):
     r"""Samples of several maps of each input, one for each part of the inputs: for an image and a table, say.
 
     Made by `metfa.explain` where the explainer returns a tuple or dict of attributions, or by `metfa.load`. It is a
@@ -250,17 +254,17 @@ class AttributionParts(Mapping):
         """Write a new folder `path`, all or nothing; see `AttributionSample.save`."""
         return self.joined.save(path, overwrite=overwrite)
 
-    def report(self, path: str | Path, **settings: Any) -> Path:
-        """Write one HTML file with a section for each part of each input; see `metfa.report.write`."""
+    def report(self, path: str | Path, **settings: Unpack[ReportSettings]) -> Path:
+        """Write one HTML file with a section for each part and input; `settings` are those of `metfa.report.write`."""
         from metfa.report import write
 
         return write(path, self, **settings)
 
-    def plot(self, **settings: Any) -> Any:
-        """Draw the parts of one input side by side; see `metfa.plot.side_by_side`."""
+    def plot(self, *, fig: InFigure | None = None, **settings: Unpack[PartsSettings]) -> InFigure:
+        """Draw the parts of one input side by side; `settings` are those of `metfa.plot.side_by_side`."""
         from metfa.plot import side_by_side
 
-        return side_by_side(self, **settings)
+        return side_by_side(self, fig=fig, **settings)
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name!r} {'×'.join(map(str, shape))}" for name, shape in self.layout.shapes.items())

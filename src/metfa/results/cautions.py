@@ -79,8 +79,17 @@ def cautions(sample: AttributionSample, row: int, flips_from: float = FLIPS_FROM
             else [f"{name}: {text}" for name, texts in named_parts(sample, first, second) for text in texts]
         )
     if rate is None or rate[row] < limit:
-        return []
+        return _of_noisy_prompts(sample, limit)
     return [f"The noise changed the prediction in {percent(rate[row], 0)} of the noisy copies"]
+
+
+def _of_noisy_prompts(sample: AttributionSample, limit: float) -> list[str]:
+    """What noise on prompts did to the answers, as `metfa.text.explain_answer` wrote, or anybody into a file."""
+    facts = sample.provenance.get("noisy_prompts")
+    if not isinstance(facts, dict) or not isinstance(facts.get("changed"), float) or not facts["changed"] >= limit:
+        return []
+    what, n = printable(str(facts.get("what"))), facts.get("prompts")
+    return [f"The noise changed {what} in {percent(min(facts['changed'], 1.0), 0)} of {n} noisy prompts"]
 
 
 def named_parts(sample: AttributionSample, before: Thing, after: Thing) -> list[tuple[str, Thing]]:

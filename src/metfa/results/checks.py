@@ -140,6 +140,7 @@ COUNT: Kind = (_is_count, "a count")
 SIZE: Kind = (_is_size, "a finite number, not negative")
 PROVENANCE: dict[str, Kind] = {
     **dict.fromkeys(("explainer", "noise", "streams", "device", "started", "until", "score", "picked"), TEXT),
+    **dict.fromkeys(("layout", "fast"), TEXT),
     **dict.fromkeys(("n_samples", "first_sample", "batch_size", "maps_made", "torch_threads"), COUNT),
     **dict.fromkeys(("seconds", "gaussian_std"), SIZE),
     "rng": (_is_seed, "a hexadecimal number such as '0x1f'"),

@@ -26,6 +26,7 @@ from metfa.results.scaled import SCALES
 from metfa.results.terms import Terms
 
 __all__ = [
+    "LEVELS",
     "MANIFEST",
     "PARTS",
     "check_inputs",
@@ -38,6 +39,7 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 1
+LEVELS = "levels.json"  # of a folder with a result for each level (`metfa.text.explain_answer_tree`)
 PARTS = ("before", "after")  # folders of the two results that a comparison is of
 
 
@@ -105,7 +107,7 @@ def load_joined(path: str | Path) -> AttributionSample:
     if not folder.is_dir():
         raise FileNotFoundError(f"no such folder: {folder}")
     if MANIFEST not in (names := {entry.name for entry in folder.iterdir()}):
-        if "run.json" in names:
+        if {"run.json", "learned.json"} & names:
             if folder.name in PARTS and (folder.parent / "run.json").exists():
                 folder = folder.parent  # of the comparison, which makes this part
             raise ValueError(
@@ -115,6 +117,8 @@ def load_joined(path: str | Path) -> AttributionSample:
         hint = f"; the samples lie in {folder / 'sample'}" if (folder / "sample" / MANIFEST).is_file() else ""
         if hint and "context.json" in names:
             hint = "; it holds the context of an object: read it with `metfa.segmentation.load_context`"
+        if LEVELS in names:
+            hint = "; it holds the levels of an answer: read it with `metfa.text.load_answer_tree`"
         if "attack.json" in names:
             hint = "; it holds an attack: read it with `metfa.attacks.load_attack`"
         raise ValueError(f"{folder} is not a saved result: it has no {MANIFEST}{hint}")

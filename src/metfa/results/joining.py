@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metfa._base.earlier_words import same_explainer
 from metfa._base.validation import positive_int
 from metfa.results.across import joined_rows
 from metfa.results.corrections import STATEMENTS
@@ -152,8 +153,21 @@ def joined(sample: S, other: S) -> S:
         sample_ids=tuple(ids[i] for i in order),
         stopping=stopping,
         pair=parts,
-        provenance={**sample.provenance, **made, "unmoved": unmoved, "looks": sorted({*sample.looks, *other.looks})},
+        provenance={
+            **sample.provenance,
+            **made,
+            "unmoved": unmoved,
+            "looks": sorted({*sample.looks, *other.looks}),
+            **_layouts(sample, other),
+        },
     )
+
+
+def _layouts(*parts: Samples) -> dict[str, str | None]:
+    """The memory layouts in which the model was asked, which change rounding only; None where a part does not say."""
+    layouts = {part.provenance.get("layout") for part in parts}
+    known = None if None in layouts else " and ".join(sorted(map(str, layouts)))
+    return {} if layouts == {None} else {"layout": known}
 
 
 def with_record(provenance: dict[str, Any]) -> dict[str, Any]:
@@ -208,10 +222,9 @@ def _check_joins(sample: Samples, other: Samples) -> None:
                 f"`other` has another `{name}`: {short(getattr(other, name))} against {short(getattr(sample, name))}"
             )
     for name in ("explainer", "noise", "rng", "streams"):
-        if sample.provenance.get(name) != other.provenance.get(name):
-            raise ValueError(
-                f"`other` was made with {name}={other.provenance.get(name)}, this with {sample.provenance.get(name)}"
-            )
+        one, two = sample.provenance.get(name), other.provenance.get(name)
+        if one != two and not (name == "explainer" and same_explainer(one, two)):
+            raise ValueError(f"`other` was made with {name}={two}, this with {one}")
     if sample.provenance.get("compared") != other.provenance.get("compared"):
         raise ValueError(f"`other` has other differences: {short(other.provenance.get('compared'))}")
     if sample.regions != other.regions:

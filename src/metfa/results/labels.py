@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["are_columns", "joined_codes", "ordered_codes", "value_texts"]
 
-FIELDS = {"name": str, "kind": str, "labels": list}
+FIELDS: dict[str, type] = {"name": str, "kind": str, "labels": list}
 
 
 def value_texts(sample: Samples) -> list[str | None] | None:

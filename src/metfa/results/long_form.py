@@ -16,7 +16,7 @@ from metfa.results.scores import Scores, values_of_features
 if TYPE_CHECKING:
     from metfa.results.sample import AttributionSample
 
-__all__ = ["long_form"]
+__all__ = ["about", "columns_of", "long_form", "with_labels"]
 
 
 def long_form(sample: AttributionSample, decision: Decision, confidence_level: float) -> Any:
@@ -24,17 +24,24 @@ def long_form(sample: AttributionSample, decision: Decision, confidence_level: f
     with needs_extra("`to_dataframe`", "study"):
         import pandas as pd
     scores = Scores.of_all(sample, confidence_level)
-    columns = {
+    columns = columns_of(sample, decision, scores, confidence_level)
+    order = [*FIRST, *(name for name in columns if name.startswith("index_")), *LAST]
+    batch, size = len(sample.target), sample.n_features
+    frame = pd.DataFrame({name: _lines(columns[name], batch, size) for name in order if name in columns})
+    frame.attrs.update(about(sample, decision, scores, confidence_level))
+    return frame.infer_objects()
+
+
+def columns_of(
+    sample: AttributionSample, decision: Decision, scores: Scores, confidence_level: float
+) -> dict[str, Any]:
+    """All columns by name, each as what broadcasts against (batch, features)."""
+    return {
         **_of_inputs(sample, decision),
         **_of_features(sample),
         **_of_scores(sample, scores, confidence_level),
         **_of_decision(decision),
     }
-    order = [*FIRST, *(name for name in columns if name.startswith("index_")), *LAST]
-    batch, size = len(sample.target), sample.n_features
-    frame = pd.DataFrame({name: _lines(columns[name], batch, size) for name in order if name in columns})
-    frame.attrs.update(_about(sample, decision, scores, confidence_level))
-    return frame.infer_objects()
 
 
 NUMBERS = ("number", "integer")
@@ -86,10 +93,10 @@ def _of_features(sample: AttributionSample) -> dict[str, Any]:
     else:
         found |= {f"index_{axis}": index for axis, index in enumerate(np.unravel_index(places, shape))}
     values = values_of_features(sample)
-    return found if values is None else found | {"value": _with_labels(sample, values).reshape(len(values), -1)}
+    return found if values is None else found | {"value": with_labels(sample, values).reshape(len(values), -1)}
 
 
-def _with_labels(sample: AttributionSample, values: np.ndarray) -> np.ndarray:
+def with_labels(sample: AttributionSample, values: np.ndarray) -> np.ndarray:
     """The values, those of labels, truth values and dates of a frame's columns as texts."""
     columns = sample.provenance.get("columns") or []
     if values.shape[1:] != (len(columns),):
@@ -125,8 +132,8 @@ def _of_decision(decision: Decision) -> dict[str, Any]:
     return lines | {"n": decision.test.n, "mark": marks, "kind": kinds[marks + 1]}
 
 
-def _about(sample: AttributionSample, decision: Decision, scores: Scores, confidence_level: float) -> dict[str, Any]:
-    """What the numbers are, for `DataFrame.attrs`: plain texts and numbers."""
+def about(sample: AttributionSample, decision: Decision, scores: Scores, confidence_level: float) -> dict[str, Any]:
+    """What the numbers are, for the ``attrs`` of tables and arrays: plain texts and numbers."""
     compared = Compared.of(sample, 0)
     found = {
         "score": f"{sample.score_name}: {scores.called}",

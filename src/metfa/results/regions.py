@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -160,7 +160,7 @@ class Regions:
     def __eq__(self, other: object) -> bool:
         return self.digest == other.digest if isinstance(other, Regions) else NotImplemented
 
-    __hash__ = None  # pyright: ignore[reportAssignmentType] - it holds arrays
+    __hash__: ClassVar[None] = None  # pyright: ignore[reportIncompatibleMethodOverride] - it holds arrays
 
     def __len__(self) -> int:
         return len(self.names)

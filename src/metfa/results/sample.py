@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -13,20 +13,26 @@ from metfa._base.validation import check_flag
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.results.cautions import FLIPS_FROM
 from metfa.results.certified import certified, ranks_within
-from metfa.results.decided import Decided
+from metfa.results.exported import Exported
 from metfa.results.guarantees import Guarantee, guarantee
 from metfa.results.outlook import Outlook, outlook
 from metfa.results.stopping import of_a_fixed_number
 from metfa.results.thresholds import UNMOVED
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+    from typing_extensions import Unpack
+
+    from metfa.plot.settings import PlotSettings
+    from metfa.report.settings import ReportSettings
     from metfa.results.summary import Summary
 
 __all__ = ["AttributionSample"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class AttributionSample(Decided):
+class AttributionSample(Exported):
     r"""N attributions of each input under noise, with the exact statistics of their medians.
 
     Made by `metfa.explain` or `metfa.load`; arrays are NumPy and read-only.
@@ -246,32 +252,6 @@ class AttributionSample(Decided):
         terms = self.terms(threshold, alpha=alpha, correction=correction, split=split)
         return summarise(self, self.decide(terms), confidence_level, flips_from)
 
-    def to_dataframe(
-        self,
-        threshold: Any = None,
-        *,
-        alpha: float | None = None,
-        correction: str | None = None,
-        split: int | None = None,
-        confidence_level: float = 0.95,
-    ) -> Any:
-        r"""A pandas.DataFrame with a line for each input and feature: score, interval, p-values, mark.
-
-        Arguments are those of `summary`. Its ``attrs`` say what the numbers are; "caution" what must not be missed.
-
-        Returns
-        -------
-        pandas.DataFrame
-            "score" is the smoothed score, "value" the input's own number (of a table), "above" and "below" count the
-            ``n`` tested samples. "mark" (+1, 0, -1; in words "kind") is what `significance_map` says. It is decided
-            by the one-sided p-values, which are not corrected. Features of maps have "index_0", "index_1". Differences
-            have "before" and "after". Ends of intervals are NaN where there are too few samples for the level.
-        """
-        from metfa.results.long_form import long_form
-
-        terms = self.terms(threshold, alpha=alpha, correction=correction, split=split)
-        return long_form(self, self.decide(terms), confidence_level)
-
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write a new folder `path` (arrays as .npy, a manifest last), all or nothing; see `metfa.load`.
 
@@ -281,17 +261,36 @@ class AttributionSample(Decided):
 
         return save(self, path, overwrite=overwrite)
 
-    def report(self, path: str | Path, **settings: Any) -> Path:
-        """Write one HTML file that shows the samples and lets readers try settings; see `metfa.report.write`."""
+    def report(self, path: str | Path, **settings: Unpack[ReportSettings]) -> Path:
+        """Write one HTML file that shows the samples and lets readers try settings.
+
+        `settings` are the arguments of `metfa.report.write`: title, regions, threshold, alpha, correction, split,
+        confidence_level, flips_from, kind, overwrite.
+        """
         from metfa.report import write
 
         return write(path, self, **settings)
 
+    @overload
+    def plot(self, *, kind: Any = None, ax: Axes, **settings: Unpack[PlotSettings]) -> Axes: ...
+
+    @overload
+    def plot(self, *, kind: Any = None, fig: SubFigure, **settings: Unpack[PlotSettings]) -> SubFigure: ...
+
+    @overload
+    def plot(self, *, kind: Any = None, fig: Figure | None = None, **settings: Unpack[PlotSettings]) -> Figure: ...
+
     def plot(self, *, kind: Any = None, **settings: Any) -> Any:
-        """Draw maps, regions or bars, with the function that `metfa.plot.drawing_of` finds for it and for `kind`."""
+        """Draw maps, regions or bars, with the function that `metfa.plot.drawing_of` finds for it and for `kind`.
+
+        `settings` are its arguments. All figures have index, title, threshold, alpha, correction, split,
+        confidence_level, palette and flips_from. Maps of images have picture, those of regions also pixels, bars
+        feature_names and max_features, comparisons delta. Bars draw into `ax`, all others, which have several panels,
+        into `fig`, a figure or subfigure: what is given is returned.
+        """
         from metfa.plot import drawing_of
 
-        return drawing_of(self, kind)(self, **settings)
+        return drawing_of(self, kind, settings)(self, **settings)
 
     def _repr_html_(self) -> str:
         from metfa.plot import notebook_html

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -118,7 +118,7 @@ class Terms:
             return same and self.threshold is other.threshold
         return same and np.array_equal(self.threshold, other.threshold, equal_nan=True)
 
-    __hash__ = None  # pyright: ignore[reportAssignmentType] - it may hold an array
+    __hash__: ClassVar[None] = None  # pyright: ignore[reportIncompatibleMethodOverride] - it may hold an array
 
     @property
     def of_differences(self) -> bool:

@@ -7,6 +7,7 @@ purpose, are mixed here.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -21,7 +22,7 @@ INIT_B, TIMES_B = 0x8B51F9DD, 0x58F38DED
 MIX_LEFT, MIX_RIGHT = 0xCA01F9DD, 0x4973F715
 LOW = 0xFFFFFFFF
 POOL = 4  # words
-OUT = [(INIT_B * pow(TIMES_B, k, 1 << 32) & LOW, INIT_B * pow(TIMES_B, k + 1, 1 << 32) & LOW) for k in range(POOL)]
+OUT = [[INIT_B * pow(TIMES_B, k + more, 1 << 32) & LOW for k in range(POOL)] for more in (0, 1)]
 INPUTS, WORDS = 2**15, 2**13  # remembered
 
 Pool = tuple[int, int, int, int]
@@ -36,8 +37,20 @@ def address_words(input_id: str) -> tuple[int, ...]:
 class Address(ISpawnableSeedSequence):
     """The seed sequence of one address, equal to ``SeedSequence(root, spawn_key=(*words, sample, purpose))``."""
 
-    def __init__(self, root: int, input_id: str, sample: int, purpose: int) -> None:
+    def __init__(self, root: int, input_id: str, sample: int, purpose: int, key: np.ndarray | None = None) -> None:
         self._of = root, input_id, sample, purpose
+        self._key = key
+
+    @classmethod
+    def several(cls, samples: Sequence[tuple[int, str, int]], purpose: int) -> list[Address]:
+        """Addresses of samples (root, input's id, sample), whose keys are made at once."""
+        pools = [_pool(root, input_id) for root, input_id, _ in samples]
+        first = [_hashed(sample, done) for (_, _, sample), (_, done) in zip(samples, pools, strict=True)]
+        second = [_hashed(purpose, done + POOL) for _, done in pools]
+        words = ([pool for pool, _ in pools], first, second, *OUT)
+        mixed = _mixed(*(np.array(each, np.uint64) for each in words))
+        keys = mixed[:, ::2] | mixed[:, 1::2] << 32
+        return [cls(*sample, purpose, key) for sample, key in zip(samples, keys, strict=True)]
 
     @cached_property
     def sequence(self) -> np.random.SeedSequence:
@@ -49,9 +62,12 @@ class Address(ISpawnableSeedSequence):
         """See `numpy.random.SeedSequence`."""
         if n_words != 2 or dtype is not np.uint64:
             return self.sequence.generate_state(n_words, dtype)
-        root, input_id, sample, purpose = self._of
-        pool, done = _pool(root, input_id)
-        return np.array(_key(pool, _hashed(sample, done), _hashed(purpose, done + POOL)), np.uint64)
+        if self._key is None:
+            root, input_id, sample, purpose = self._of
+            pool, done = _pool(root, input_id)
+            a, b, c, d = map(_mixed, pool, _hashed(sample, done), _hashed(purpose, done + POOL), *OUT)
+            self._key = np.array((a | b << 32, c | d << 32), np.uint64)
+        return self._key
 
     def spawn(self, n_children: int) -> list[np.random.SeedSequence]:
         """See `numpy.random.SeedSequence`."""
@@ -86,14 +102,10 @@ def _hashed(word: int, done: int) -> Pool:
     return a, b, c, d
 
 
-def _key(pool: Pool, first: Pool, second: Pool) -> tuple[int, int]:
-    """Two words of 64 bits from a pool after two more hashed words."""
-    words = []
-    for word, one, two, (start, times) in zip(pool, first, second, OUT, strict=True):
-        word = (MIX_LEFT * word - MIX_RIGHT * one) & LOW
-        word ^= word >> 16
-        word = (MIX_LEFT * word - MIX_RIGHT * two) & LOW
-        word = ((word ^ word >> 16) ^ start) * times & LOW
-        words.append(word ^ word >> 16)
-    a, b, c, d = words
-    return a | b << 32, c | d << 32
+def _mixed(word: Any, first: Any, second: Any, start: Any, times: Any) -> Any:
+    """A word of the key from one of the pool, after two more hashed words; each may be an array of uint64."""
+    word = (MIX_LEFT * word - MIX_RIGHT * first) & LOW
+    word ^= word >> 16
+    word = (MIX_LEFT * word - MIX_RIGHT * second) & LOW
+    word = ((word ^ word >> 16) ^ start) * times & LOW
+    return word ^ word >> 16

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, overload
 
 from metfa._base.other_words import our_words
-from metfa._base.progress import progress_bar
+from metfa._base.progress import watched_by
 from metfa._base.warnings import each_once
 from metfa.calls.guard import left_as_found
-from metfa.results.attribution_parts import in_parts
+from metfa.calls.layouts import layout_kept
+from metfa.results.attribution_parts import AttributionParts, in_parts
 from metfa.results.sample import AttributionSample
 from metfa.results.until import Until
+from metfa.sampling.progress import Progress
 from metfa.sampling.request import Request
 from metfa.sampling.rounds import rounds_of
 from metfa.sampling.rounds_of_parts import RoundsOfParts
@@ -23,6 +25,36 @@ from metfa.sampling.store import sink_of
 __all__ = ["explain"]
 
 
+@overload
+def explain(  # pyright: ignore[reportOverlappingOverload] - a tuple is Any, too
+    explainer: Callable[..., Any],
+    inputs: tuple[Any, ...] | Mapping[Any, Any],
+    target: Any = None,
+    *,
+    noise: Any,
+    n_samples: int | Until = 10,
+    over: None = None,
+    predict: Callable[..., Any] | None = None,
+    row_args: dict[str, Any] | None = None,
+    batch_size: int | None = None,
+    rng: Any = None,
+    run: Run | None = None,
+) -> AttributionParts | Any: ...  # an explainer may return one map of several inputs
+@overload
+def explain(
+    explainer: Callable[..., Any],
+    inputs: Any,
+    target: Any = None,
+    *,
+    noise: Any,
+    n_samples: int | Until = 10,
+    over: Any = None,
+    predict: Callable[..., Any] | None = None,
+    row_args: dict[str, Any] | None = None,
+    batch_size: int | None = None,
+    rng: Any = None,
+    run: Run | None = None,
+) -> AttributionSample: ...
 @our_words
 @each_once()
 def explain(
@@ -38,7 +70,7 @@ def explain(
     batch_size: int | None = None,
     rng: Any = None,
     run: Run | None = None,
-) -> AttributionSample:
+) -> AttributionSample | AttributionParts:
     r"""Explain N noisy copies of each input.
 
     The samples :math:`e_i = E(x \oplus n_i)`, i = 1..N, are independent draws from the law of the explanation under
@@ -56,7 +88,8 @@ def explain(
         randomness of its own takes ``rngs=`` too (`metfa.randomised`) or is wrapped by `metfa.seeded`.
     inputs : array, data frame, tuple or dict of arrays, or list of objects
         One batch, first axis the batch: NumPy, torch, JAX or CuPy arrays; a list for texts. A data frame of pandas or
-        polars stays one: explainer and `predict` get frames with the same names and types.
+        polars stays one: explainer and `predict` get frames with the same names and types. The index of pandas names
+        the rows, if it has a name or holds other things than integers.
     target : int or sequence, optional
         What is explained: one class index for all, or one entry for each row. None: the class predicted on the clean
         input, the same for all samples.
@@ -77,8 +110,9 @@ def explain(
         Further keyword arguments of the explainer with one entry for each row (baselines, masks), batched like the
         inputs.
     batch_size : int, optional
-        Rows in one call of the explainer, inputs and samples mixed; 10 by default, 200 of a data frame. It changes
-        speed and memory, not results.
+        Rows in one call of the explainer, inputs and samples mixed. None: 10 on a CPU and 32 on a GPU, fewer of images
+        that would not fit into memory with their gradients (4 kB a pixel; 4 GiB on a CPU, a quarter of a GPU's), 200 of
+        a data frame. It changes speed and memory, not results, which record it.
     rng : int, numpy.random.Generator or None
         Seed. The same seed gives the same samples (to the rounding of the model's kernels) for every batch size,
         order of the inputs and split over several calls. If an input is there twice in one call, its copies get
@@ -139,22 +173,26 @@ def explain(
     aimed = rule if request.over is not None else with_own_threshold(rule, explainer)
     rounds = rounds_of(aimed, n_rows, signed=known_signed(explainer), over=request.over)
     with sink_of(request) as sink:  # to its end: until then the store is this call's alone
-        with left_as_found(explainer, request.predict):
+        total, shown = rounds.most * n_rows, request.run.progress
+        with (
+            left_as_found(explainer, request.predict),
+            layout_kept(sink.laid_out),
+            Progress(total, sink.n_done, shown=shown, doing="explaining", explainers=(explainer,)) as progress,
+            watched_by(progress),
+        ):
             sampler = Sampler(request, sink)
             seen = sampler.seen(rule.over if isinstance(rule, Until) else None)
             if sampler.layout is not None and isinstance(aimed, Until):
                 rounds = RoundsOfParts(aimed, n_rows, sampler.layout, signed=known_signed(explainer))
             rounds.check(seen, sink.usual)
             if (finished := sampler.open()) is not None:
+                progress.update(total - sink.n_done)
                 return in_parts(finished)
-            shown = request.run.progress
-            total = rounds.most * n_rows
-            with progress_bar(total, sink.n_done, shown=shown, unit="map", doing="explaining", extra="image") as bar:
-                while (upto := rounds.next(sampler.taken, sampler.made / n_rows)) is not None:
-                    with sampler.advancing(upto) as chunks:
-                        for n_maps in chunks:
-                            bar.update(n_maps)
-                    bar.set_postfix_str(rounds.look(seen, upto, sampler.unmoved))
+            while (upto := rounds.next(sampler.taken, sampler.made / n_rows)) is not None:
+                with sampler.advancing(upto) as chunks:
+                    for n_maps in chunks:
+                        progress.update(n_maps)
+                progress.set_postfix_str(rounds.look(seen, upto, sampler.unmoved))
         sampler.warn()
         of_parts = rounds.of_parts() if isinstance(rounds, RoundsOfParts) else ()
         return in_parts(sampler.sample(rounds.stopping(), of_parts))

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import as_array, namespace
+from metfa._arrays import as_array, namespace, to_host
 from metfa._base.validation import is_text
 
-__all__ = ["check_like_text", "like_row", "require_finite", "same_kind"]
+__all__ = ["check_like_text", "host_like", "like_row", "require_finite", "same_kind"]
 
 KINDS = ("bool", "unsigned integer", "signed integer", "real floating")  # each has all numbers of those before it
 
 
-def check_like_text(noisy: Any, row: Any, where: str) -> None:
+def check_like_text(noisy: Any, row: Any, where: Any) -> None:
     """Raise if the `row` is a text, or a list of tokens, and the noise's result is not."""
     if not is_text(row) or (is_text(noisy) and isinstance(noisy, str) == isinstance(row, str)):
         return
@@ -22,7 +22,7 @@ def check_like_text(noisy: Any, row: Any, where: str) -> None:
     raise TypeError(f"`noise` must return {kind} for {kind}, got {type(noisy).__name__} for {where}: {noisy!r:.80}")
 
 
-def like_row(noisy: Any, row: Any, where: str) -> Any:
+def like_row(noisy: Any, row: Any, where: Any) -> Any:
     """What a noise returned, in the dtype of its `row`; raises if it does not fit the row."""
     noisy = as_array(noisy, "noise(x, rng)")
     if tuple(noisy.shape) != tuple(row.shape):
@@ -35,12 +35,20 @@ def like_row(noisy: Any, row: Any, where: str) -> Any:
     return namespace(noisy).astype(noisy, row.dtype, copy=False)
 
 
+def host_like(noisy: Any, row: Any, where: Any) -> Any:
+    """The same on the host, for a row that is there."""
+    if same_kind(noisy, row):
+        return noisy
+    with np.errstate(over="ignore"):  # what became infinite is found
+        return like_row(to_host(as_array(noisy, "noise(x, rng)")), row, where)
+
+
 def same_kind(noisy: Any, row: Any) -> bool:
-    """Whether both are NumPy arrays of one shape and dtype, so that there is nothing to convert."""
-    return type(noisy) is type(row) is np.ndarray and noisy.dtype == row.dtype and noisy.shape == row.shape
+    """Whether both are arrays of one library, shape and dtype, so that there is nothing to convert."""
+    return type(noisy) is type(row) and noisy.dtype == row.dtype and noisy.shape == row.shape
 
 
-def require_finite(finite: bool, where: str) -> None:
+def require_finite(finite: bool, where: Any) -> None:
     """Raise unless a noise made finite numbers."""
     if not finite:
         raise ValueError(f"`noise` made NaN or infinity of {where}")

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from metfa._base.earlier_words import layout_of
 from metfa._base.owner import LOCK, Owner
 from metfa._base.provenance import describe
 from metfa._base.temporary import is_temporary
@@ -56,17 +57,15 @@ class StoreSink:
 
     def __init__(self, path: str | Path, request: Request) -> None:
         check_inputs(request.rows.host)
-        self.folder = as_path(path, "store")
-        self.root = request.root
+        self.folder: Path = as_path(path, "store")
+        self.root: int = request.root
         self._rule = describe(request.n_samples) if isinstance(request.n_samples, Until) else None
         self._asked = {**request.settings, "until": self._rule, "input_ids": list(request.ids)}
-        self._seed_given = request.seed_given
-        self._n_jobs = request.most * len(request.ids)
-        self.n_done, self.usual = 0, USUAL
+        self._n_jobs, self._seed_given, self._open = request.most * len(request.ids), request.seed_given, ExitStack()
+        self.n_done, self.usual, self.laid_out = 0, USUAL, None
         self._found: AttributionSample | None = None  # the result, if it is there
-        self._open = ExitStack()
-        if not self._is_finished():
-            self._begin()
+        if not self._is_finished(request):
+            self._begin(request)
 
     def __enter__(self) -> StoreSink:
         return self
@@ -75,34 +74,34 @@ class StoreSink:
         """Let others write."""
         self._open.close()
 
-    def _is_finished(self) -> bool:
+    def _is_finished(self, request: Request) -> bool:
         """Whether the result is there; then its seed is this call's, where none was given."""
         if (self.folder / MANIFEST).exists():
             self._found = load_joined(self.folder)
+            self.laid_out, self._asked["explainer"] = layout_of(self._found.provenance, request.explainer)
             made = self._found.provenance.get("rng")
             if not self._seed_given and isinstance(made, str):
                 self.root, self._asked["rng"] = int(made, 16), made
         return self._found is not None
 
-    def _begin(self) -> None:
+    def _begin(self, request: Request) -> None:
         """Take the folder, and read what is done."""
         _check_free(self.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self._open.enter_context(Owner(self.folder, "store"))
         try:
             sweep(self.folder)
-            if self._is_finished():  # another call has just ended
-                self._open.close()
-            else:
-                if (self.folder / RUN).exists():
-                    self._resume()
-                self._done = Done(self.folder / DONE, self._n_jobs)
-                self.n_done = self._done.number
+            if self._is_finished(request):  # another call has just ended
+                return self._open.close()
+            if (self.folder / RUN).exists():
+                self._resume(request)
+            self._done = Done(self.folder / DONE, self._n_jobs)
+            self.n_done = self._done.number
         except BaseException:
             self._open.close()
             raise
 
-    def _resume(self) -> None:
+    def _resume(self, request: Request) -> None:
         kept = read_json(self.folder / RUN)
         if isinstance(kept, dict) and "scale" in kept:
             raise FileExistsError(
@@ -115,6 +114,7 @@ class StoreSink:
             RULES[self.usual]
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{self.folder / RUN} is damaged and cannot be resumed: give another folder") from error
+        self.laid_out, self._asked["explainer"] = layout_of(kept, request.explainer)
         for name, asked in self._asked.items():
             if kept.get(name) != asked and (self._seed_given or name != "rng"):
                 raise self._of_another_call(f"{name}={kept.get(name)}", asked)
@@ -133,8 +133,8 @@ class StoreSink:
         if self._done.begun:
             self._go_on(vanilla, targets)
         else:
-            known = {"target": describe(targets), "usual_threshold": self.usual, "parts": sizes_of(layout)}
-            write_json(self.folder / RUN, {**self._asked, **known})
+            known = {"usual_threshold": self.usual, "parts": sizes_of(layout), "layout": self.laid_out}
+            write_json(self.folder / RUN, {**self._asked, "target": describe(targets), **known})
             self._new_array("values.npy", self._shape, self._dtype)
             write_array(self.folder / "vanilla.npy", vanilla)
             self._done.begin()  # last: it shows that the files above are complete

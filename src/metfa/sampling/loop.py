@@ -22,10 +22,11 @@ from metfa.results.layout import Layout
 from metfa.results.pooling import pooled_maps
 from metfa.results.regions import Regions
 from metfa.sampling.ahead import ahead, in_turn
+from metfa.sampling.entries import count_rows, one_row, taken
 from metfa.sampling.outputs import in_one_row, require_one_map
 from metfa.sampling.protocol import call_explainer, predict_scores, safe_batch_size, takes_rngs
-from metfa.sampling.rows import Rows, count_rows, one_row, taken
-from metfa.sampling.streams import Purpose, stream
+from metfa.sampling.rows import Rows
+from metfa.sampling.streams import Purpose, streams
 
 __all__ = ["Explained", "Job", "Loop"]
 
@@ -151,7 +152,7 @@ class Loop:
             rows of a batch depend on each other (`safe_batch_size`). The loop keeps its maps.
         """
         jobs = jobs[: self.batch_size]
-        noisy = self._noisy(jobs)  # a noise that does not fit fails here, before the model is called
+        noisy = self.noisy(jobs)  # a noise that does not fit fails here, before the model is called
         loop, scores = self.aimed(target, predict)
         first: Explained | None = None
 
@@ -196,13 +197,13 @@ class Loop:
 
     def batch(self, jobs: Sequence[Job], stopped: Callable[[], bool] = lambda: False) -> Any:
         """Noisy copies of the jobs' rows as one batch, or an error if the run is `stopped` before it is made."""
-        return self.rows.batch(self._noisy(jobs, stopped))
+        return self.rows.batch(self.noisy(jobs, stopped))
 
     def explained(self, jobs: Sequence[Job], batch: Any) -> Explained:
         """Maps of one batch, checked."""
         target = stacked_targets([self.targets[job.row] for job in jobs], self.rows.array)
         purposes = FOR_SECOND if self.own_draws else FOR_EXPLAINER
-        rngs = [self._stream(job, purposes[self.clean]) for job in jobs] if self._draws else None
+        rngs = list(self._streams(jobs, purposes[self.clean])) if self._draws else None
         indices = [job.row for job in jobs]
         row_args = {name: taken(values, indices) for name, values in self.row_args.items()}
         maps, scores = call_explainer(self.explainer, batch, target, len(jobs), rngs, row_args)
@@ -226,22 +227,22 @@ class Loop:
             raise ValueError(f"`explainer` returned NaN or infinity for {where}{of}")
         return maps
 
-    def _noisy(self, jobs: Sequence[Job], stopped: Callable[[], bool] = lambda: False) -> list[Any]:
-        if self.noise is None:
-            return [self.rows[job.row] for job in jobs]
-        noisy = []
-        for job in jobs:
-            if stopped():
-                raise CancelledError
-            noisy.append(self.rows.noisy(job.row, self.noise, self._stream(job, Purpose.NOISE), job))
-        return noisy
+    def noisy(self, jobs: Sequence[Job], stopped: Callable[[], bool] = lambda: False) -> Sequence[Any]:
+        """Noisy copies of the jobs' rows, or an error if the run is `stopped` before the last is drawn."""
+        rngs = self._streams(jobs, Purpose.NOISE, stopped)
+        return self.rows.noisy([job.row for job in jobs], self.noise, rngs, jobs)
 
     @cached_property
     def _draws(self) -> bool:
         return takes_rngs(self.explainer)
 
-    def _stream(self, job: Job, purpose: Purpose) -> np.random.Generator:
-        return stream(*self.addresses[job.row], job.sample_id, purpose)
+    def _streams(
+        self, jobs: Sequence[Job], purpose: Purpose, stopped: Callable[[], bool] = lambda: False
+    ) -> Iterator[np.random.Generator]:
+        for rng in streams([(*self.addresses[job.row], job.sample_id) for job in jobs], purpose):
+            if stopped():
+                raise CancelledError
+            yield rng
 
     def _chunks(self, jobs: Sequence[Any]) -> Iterator[Sequence[Any]]:
         return (jobs[start : start + self.batch_size] for start in range(0, len(jobs), self.batch_size))

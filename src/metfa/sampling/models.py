@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -76,7 +76,7 @@ class Models:
         """Samples of one model under noise; another `draw` has the same copies, and other draws of the explainer."""
         explainer, store = self.explainers[number], self.run.store
         name = f"model_{number}" + (f"_draw_{draw}" if draw else "")
-        found = explain(
+        found: Any = explain(
             _Redrawn(explainer, draw) if draw else explainer,
             self.inputs,
             self.targets,
@@ -87,7 +87,7 @@ class Models:
             run=replace(self.run, store=None if store is None else f"{store}/{name}"),
         )
         require_one_map(found if isinstance(found, AttributionParts) else None, "a statement across models")
-        return found
+        return cast("AttributionSample", found)
 
     def _loop(self, number: int) -> Loop:
         addresses = [(self.root_of(number), identity) for identity in self.ids]

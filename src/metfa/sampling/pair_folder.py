@@ -56,6 +56,9 @@ class PairFolder:
         If it holds another unfinished comparison, or is a link.
     """
 
+    folder: Path
+    finished: bool
+
     def __init__(self, path: str | Path, asked: dict[str, Any], batch: int, over: Regions | None) -> None:
         self.folder, self._asked, self._batch, self._over = as_path(path, "store"), asked, batch, over
         self.finished = (self.folder / MANIFEST).exists()

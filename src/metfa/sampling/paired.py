@@ -10,14 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.progress import progress_bar
+from metfa._base.progress import watched_by
 from metfa.calls.guard import left_as_found
+from metfa.calls.layouts import layout_kept
 from metfa.results.regions import Regions
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Stopping
 from metfa.results.until import Until
 from metfa.sampling.outputs import require_one_map
 from metfa.sampling.pair_folder import PairFolder
+from metfa.sampling.progress import Progress
 from metfa.sampling.request import Request
 from metfa.sampling.rounds import Ended, Rounds, rounds_of
 from metfa.sampling.sampler import Sampler
@@ -63,10 +65,15 @@ def sampled_pair(
         follower = follower.with_root(sink.root)  # a run that is resumed without a seed has its own
         other = held.enter_context(sink_of(follower))
         held.enter_context(left_as_found(*models))
-        with renamed(names[0]):
+        total, done = 2 * n_rows * leader.most, sink.n_done + other.n_done
+        explainers = (leader.explainer, follower.explainer)
+        shown = {"shown": leader.run.progress, "doing": "comparing", "explainers": explainers}
+        progress = held.enter_context(Progress(total, done, **shown))
+        held.enter_context(watched_by(progress))
+        with renamed(names[0]), layout_kept(sink.laid_out):
             first = _of_one_map(Sampler(leader, sink))
         target = aim(first)
-        with renamed(names[1]):
+        with renamed(names[1]), layout_kept(other.laid_out):
             second = _of_one_map(Sampler(follower, other, target))
         seen = _SeenDifferences(first, second, difference, rule.over if isinstance(rule, Until) else None)
         rounds.check(seen, sink.usual)
@@ -79,7 +86,7 @@ def sampled_pair(
             raise FileExistsError(
                 f"`store` holds a finished result, and no finished comparison: {folder.folder}; give another folder"
             )
-        _advance(first, second, rounds, seen, sink.n_done + other.n_done, names)
+        _advance(first, second, rounds, seen, progress, names)
         del seen  # and what it keeps
         return _result(first, second, rounds.stopping(), difference, folder)
 
@@ -98,19 +105,17 @@ def _of_one_map(sampler: Sampler) -> Sampler:
 
 
 def _advance(
-    first: Sampler, second: Sampler, rounds: Rounds, seen: _SeenDifferences, done: int, names: tuple[str, str]
+    first: Sampler, second: Sampler, rounds: Rounds, seen: _SeenDifferences, progress: Progress, names: tuple[str, str]
 ) -> None:
     """Make the samples of both, chunk by chunk in turn, so that a run that is cut short has as many of each."""
-    n_rows, shown = len(first.request.rows), first.request.run.progress
-    total = 2 * n_rows * first.request.most
-    with progress_bar(total, done, shown=shown, unit="map", doing="comparing", extra="image") as bar:
-        while (upto := rounds.next(first.taken, (first.made + second.made) / (2 * n_rows))) is not None:
-            with first.advancing(upto) as some, second.advancing(upto) as others:
-                chunks = _named(names[0], some), _named(names[1], others)
-                for n_maps in chain.from_iterable(zip_longest(*chunks, fillvalue=0)):
-                    bar.update(n_maps)
-            unmoved = sorted({*first.unmoved} & {*second.unmoved})
-            bar.set_postfix_str(rounds.look(seen, upto, unmoved))
+    n_rows = len(first.request.rows)
+    while (upto := rounds.next(first.taken, (first.made + second.made) / (2 * n_rows))) is not None:
+        with first.advancing(upto) as some, second.advancing(upto) as others:
+            chunks = _named(names[0], some, first.kept_layout), _named(names[1], others, second.kept_layout)
+            for n_maps in chain.from_iterable(zip_longest(*chunks, fillvalue=0)):
+                progress.update(n_maps)
+        unmoved = sorted({*first.unmoved} & {*second.unmoved})
+        progress.set_postfix_str(rounds.look(seen, upto, unmoved))
 
 
 @contextmanager
@@ -124,9 +129,15 @@ def renamed(argument: str) -> Iterator[None]:
         raise type(error)(str(error).replace("`explainer`", f"`{argument}`")) from error
 
 
-def _named(argument: str, chunks: Iterator[int]) -> Iterator[int]:
+def _named(argument: str, chunks: Iterator[int], laid_out: str | None) -> Iterator[int]:
+    """The chunks of one of the two; each is made when it is asked for, in that one's layout."""
     with renamed(argument):
-        yield from chunks
+        while True:
+            with layout_kept(laid_out):
+                n_maps = next(chunks, None)
+            if n_maps is None:
+                return
+            yield n_maps
 
 
 def _result(

@@ -47,7 +47,7 @@ def layout_of(request: Request, layout: Layout, clean: np.ndarray, scores: np.nd
         raise ValueError(f"`feature_names` has names of {unknown[0]!r}, of which `explainer` returned no attributions")
     return Layout(
         tuple(
-            replace(part, feature_names=fitting_names(given.get(part.name), part.shape, required=required))
-            for part in layout.parts
+            replace(part, feature_names=fitting_names(given.get(part.name), part.shape, required=required, name=own))
+            for part, own in ((part, f"feature_names[{part.name!r}]") for part in layout.parts)
         )
     )

@@ -5,7 +5,8 @@ or the pair (attributions, scores). For a model of several inputs, attributions 
 tuple of inputs, or a dict of arrays with names of the inputs. It may also
 
 - take a keyword ``rngs``: a list with one :class:`numpy.random.Generator` for each row (see :func:`metfa.randomised`);
-- have an attribute ``model`` (inputs -> scores; the parts of a tuple one by one), which gives the clean prediction;
+- have an attribute ``model`` (inputs -> scores; the parts of several inputs as its arguments), which gives the clean
+  prediction;
 - have an attribute ``rows_independent = True``, which promises that a row's attributions do not depend on its
   neighbours: it is believed where maps are random, and looked at where they are not;
 - have an attribute ``differentiable = True``, if its maps are in the graph of inputs that require a gradient (otherwise
@@ -32,10 +33,11 @@ from metfa.calls.answers import answered, rows_of_scores
 from metfa.calls.behind import PassesOn, loaded_torch, owner_of, variation_of
 from metfa.calls.called import Called
 from metfa.calls.no_gradient import gradient_expected
+from metfa.calls.parts import answered_by_parts, are_parts
 from metfa.calls.row_dependence import SAME, dependence, distance, explained_by_rounding, looked_at, same_but_rounding
+from metfa.sampling.entries import count_rows
 from metfa.sampling.foreign import adapter_for
 from metfa.sampling.outputs import read_output
-from metfa.sampling.rows import count_rows
 from metfa.sampling.said import maps_are_draws
 
 __all__ = [
@@ -79,9 +81,9 @@ class Predict(PassesOn):
 
     def __call__(self, inputs: Any) -> Any:
         """Scores of the inputs."""
-        if self.called is not None and is_array(inputs):
+        if self.called is not None and (is_array(inputs) or are_parts(inputs)):
             return self.called.scores(inputs)  # in the batches that the caller has set
-        scores = self.model(*inputs) if isinstance(inputs, tuple) else answered(self.model, inputs)
+        scores = answered_by_parts(self.model, inputs)
         return rows_of_scores(scores, count_rows(inputs), self.model, self.name)
 
 

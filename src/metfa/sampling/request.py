@@ -8,8 +8,10 @@ from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 from metfa._arrays import is_array
+from metfa._base.percents import counted
 from metfa._base.provenance import describe
 from metfa._base.validation import MOST_CALLS, as_names, check_function, positive_int
+from metfa.calls.batches import rows_that_fit
 from metfa.calls.behind import loaded_torch
 from metfa.calls.fitted_names import by_name, check_blind
 from metfa.calls.targets import row_targets
@@ -23,7 +25,7 @@ from metfa.sampling.streams import MAX_SAMPLE_ID, SCHEME, checked_ids, root_entr
 
 __all__ = ["Request", "checked_names", "fitting_names", "usual_batch_size"]
 
-DEFAULT_BATCH_SIZE = 10
+DEFAULT_BATCH_SIZE, ON_GPU = 10, 32
 ROWS_OF_FRAMES = 200  # in a call by default: to make a frame takes as long for one row as for many
 
 
@@ -84,6 +86,7 @@ class Request:
         size = usual_batch_size(rows) if self.batch_size is None else positive_int(self.batch_size, "batch_size")
         rows.check_noise(self.noise)
         rows, noise = rows.matched(self.noise)
+        noise = noise.afresh() if hasattr(noise, "afresh") else noise  # one that counts its copies counts this call's
         if self.predict is None:
             _check_library(explained_model(self.explainer), rows)
         model = None if self.predict else explained_model(self.explainer)
@@ -152,8 +155,10 @@ class Request:
 
 
 def usual_batch_size(rows: Rows) -> int:
-    """Rows in one call of the explainer where nobody says it."""
-    return DEFAULT_BATCH_SIZE if rows.columns is None else ROWS_OF_FRAMES
+    """Rows in one call of the explainer where nobody says it: fewer of large images, so that they fit into memory."""
+    if rows.columns is not None:
+        return ROWS_OF_FRAMES
+    return rows_that_fit(rows.array, on_cpu=DEFAULT_BATCH_SIZE, on_gpu=ON_GPU)
 
 
 def _check_library(model: Any, rows: Rows) -> None:
@@ -206,7 +211,11 @@ def checked_names(given: Any, inputs: Any) -> Any:
 
 
 def fitting_names(
-    names: tuple[str, ...] | dict[Any, tuple[str, ...]] | None, feature_shape: tuple[int, ...], *, required: bool = True
+    names: tuple[str, ...] | dict[Any, tuple[str, ...]] | None,
+    feature_shape: tuple[int, ...],
+    *,
+    required: bool = True,
+    name: str = "feature_names",
 ) -> tuple[str, ...] | None:
     """The names, if there is one for each feature along one axis; else a ValueError if they were given, or None."""
     if isinstance(names, dict):
@@ -221,7 +230,7 @@ def fitting_names(
         return None
     if len(feature_shape) != 1:
         raise ValueError(
-            f"`feature_names` has {len(names)} names, but an attribution has features of shape {feature_shape}: "
+            f"`{name}` has {counted(len(names), 'name')}, but an attribution has features of shape {feature_shape}: "
             "only features along one axis have names"
         )
-    raise ValueError(f"`feature_names` has {len(names)} names, but an attribution has {feature_shape[0]} features")
+    raise ValueError(f"`{name}` has {counted(len(names), 'name')}, but an attribution has {feature_shape[0]} features")

@@ -89,6 +89,8 @@ class Ended(FixedRound):
 class RoundsUntil:
     """Rounds that grow until a rule is met."""
 
+    most: int
+
     def __init__(self, rule: Until, batch: int, *, signed: bool | None = None, over: Any = None) -> None:
         self.most = rule.max_samples
         self._over = rule.over if over is None else over

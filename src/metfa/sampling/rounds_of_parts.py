@@ -18,6 +18,8 @@ __all__ = ["RoundsOfParts"]
 class RoundsOfParts:
     """The rounds of a rule in each part, with thresholds and a unit of its own; the slowest part decides."""
 
+    most: int
+
     def __init__(self, rule: Until, batch: int, layout: Layout, *, signed: bool | None) -> None:
         self.most = rule.max_samples
         self._rounds = {name: RoundsUntil(rule, batch, signed=signed) for name in layout.names}

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from metfa._arrays import as_array, device_of, first_not_finite, from_host, is_array, namespace, to_host
+from metfa._arrays import as_array, first_not_finite, from_host, is_array, namespace, to_host
 from metfa._base.validation import check_function, is_text, shown
-from metfa._frames.columns import Columns, is_frame, is_series, row_of
-from metfa.sampling.fitting import check_like_text, like_row, require_finite, same_kind
+from metfa._frames.columns import Columns, is_frame, is_series
+from metfa._frames.row_names import row_names
+from metfa.noise.many import many_of
+from metfa.sampling.entries import count_rows, taken
+from metfa.sampling.fitting import check_like_text, host_like, like_row, require_finite, same_kind
 from metfa.sampling.streams import content_digest, numbered_ids
 
-__all__ = ["Rows", "RowsInGraph", "count_rows", "one_entry", "one_row", "taken"]
+__all__ = ["Rows", "RowsInGraph"]
 
 
 class Rows:
@@ -28,10 +32,16 @@ class Rows:
     ----------
     columns : Columns or None
         What the codes of a frame stand for.
+    names : tuple of str or None
+        Names of a frame's rows.
     """
+
+    kind: str
+    keys: tuple[Any, ...]
 
     on_host = True
     columns: Columns | None = None
+    names: tuple[str, ...] | None = None
 
     def __init__(self, inputs: Any) -> None:
         if isinstance(inputs, list):
@@ -44,6 +54,7 @@ class Rows:
         elif is_frame(inputs):
             self.kind, self.keys = "frame", (0,)
             self.columns, codes = Columns.of(inputs)
+            self.names = row_names(inputs)
             self._contents = self.columns.contents(inputs, codes)
             codes.flags.writeable = False
             self._like = self._parts = (codes,)
@@ -83,37 +94,33 @@ class Rows:
         if self.kind == "list":
             return list(rows)
         if self.columns is not None:
-            return self.columns.frame(np.stack(rows))
+            return self.columns.frame(_together(rows))
         columns = [rows] if self.kind == "array" else [[row[key] for row in rows] for key in self.keys]
         return self._formed([self._stacked(entries, part) for entries, part in zip(columns, self._like, strict=True)])
 
-    def noisy(self, index: int, noise: Any, rng: np.random.Generator, where: Any) -> Any:
-        """Row `index` under `noise`, checked; `where`, as a text, names input and sample in errors."""
-        row = self[index]
-        if noise is None:
-            return row
-        if self.kind == "list":
-            noisy = noise(row, rng)
-            check_like_text(noisy, row, where)
-            return noisy
-        if self.columns is not None:
-            noisy = noise(row, rng)
-            if not same_kind(noisy, row):
-                noisy = like_row(to_host(as_array(noisy, "noise(x, rng)")), row, where)
-            self.columns.check_row(noisy, row, where)
-            return noisy
-        if self.kind == "array":
-            return self._fitting(noise(row, rng), row, where)
-        changed: Any = noise(row, rng) if callable(noise) else self._noisy_parts(row, noise, rng)
-        if _keys(changed) != set(self.keys):
-            raise TypeError(
-                f"`noise` must return a {self.kind} of {list(self.keys)} like the input, got "
-                f"{type(changed).__name__} for {where}"
-            )
-        return self._formed([self._fitting(changed[key], row[key], f"{where}, part {key!r}") for key in self.keys])
+    def noisy(
+        self, indices: Sequence[int], noise: Any, rngs: Iterable[np.random.Generator], wheres: Sequence[Any]
+    ) -> Sequence[Any]:
+        """Rows `indices` under `noise`, checked, each with the numbers of its own generator.
 
-    def _noisy_parts(self, row: Any, noises: Any, rng: np.random.Generator) -> dict[Any, Any]:
-        return {key: row[key] if noises[key] is None else noises[key](row[key], rng) for key in self.keys}
+        They are an array if the noise makes many rows at once, else a list. `wheres`, as texts, name input and sample
+        in errors.
+        """
+        if noise is None or not len(indices):
+            return [self[index] for index in indices]
+        many = many_of(noise) if self.kind in ("array", "frame") else None
+        if many is None:
+            draw = noise if callable(noise) else partial(_noisy_parts, noise)
+            made = (draw(self[index], rng) for index, rng in zip(indices, rngs, strict=True))
+        else:
+            rows = taken(self._parts[0], list(indices))
+            made = many(rows, rngs)
+            fit = self.columns.fit if self.columns else lambda noisy, _: first_not_finite(noisy) is None
+            if same_kind(made, rows) and fit(made, rows):
+                return made
+            if count_rows(made) != len(rows):
+                raise ValueError(f"`noise.many` must return a row for each of {len(rows)}, got {count_rows(made)}")
+        return [self._fitting(one, self[index], where) for one, index, where in zip(made, indices, wheres, strict=True)]
 
     def matched(self, noise: Any) -> tuple[Rows, Any]:
         """These rows, and the noise for them: one that knows columns is matched to those of a frame by name."""
@@ -150,7 +157,14 @@ class Rows:
             return
         keys = _keys(noise)
         if self.kind not in ("tuple", "dict") or keys is None:
-            raise TypeError(f"`noise` must be a function f(x, rng) -> x, such as {self.some_noise}, got {shown(noise)}")
+            several = (
+                ", but `inputs` is a list, a batch of objects: for several inputs write `tuple(inputs)`"
+                if self.kind == "list" and keys is not None
+                else ""
+            )
+            raise TypeError(
+                f"`noise` must be a function f(x, rng) -> x, such as {self.some_noise}, got {shown(noise)}{several}"
+            )
         if keys != set(self.keys):
             raise ValueError(
                 f"`noise` must have one entry (a noise, or None to keep that part as it is) for each of "
@@ -161,7 +175,9 @@ class Rows:
                 raise TypeError(f"`noise[{key!r}]` must be a function f(x, rng) -> x or None, got {noise[key]!r}")
 
     def ids(self) -> tuple[str, ...]:
-        """Ids from the rows' content, wherever the rows are in the batch; repeated content is numbered."""
+        """Names of a frame's rows, else ids of their content, wherever the rows are; repeated ones are numbered."""
+        if self.names is not None:
+            return numbered_ids(self.names)
         contents = [self[index] for index in range(len(self))] if self.columns is None else self._contents
         return numbered_ids(map(content_digest, contents))
 
@@ -191,16 +207,31 @@ class Rows:
     def _entry(self, part: Any, index: int) -> Any:
         return part[index]
 
-    def _fitting(self, noisy: Any, row: Any, where: str) -> Any:
-        """What a noise returned, in the form of a row's part; raises if it does not fit."""
-        if not same_kind(noisy, row):
-            with np.errstate(over="ignore"):  # found below
-                noisy = like_row(to_host(as_array(noisy, "noise(x, rng)")), row, where)
+    def _fitting(self, noisy: Any, row: Any, where: Any) -> Any:
+        """What a noise returned for one row, in its form; raises if it does not fit."""
+        if self.kind == "list":
+            check_like_text(noisy, row, where)
+            return noisy
+        if self.columns is not None:
+            noisy = host_like(noisy, row, where)
+            self.columns.check_row(noisy, row, where)
+            return noisy
+        if self.kind == "array":
+            return self._fitting_part(noisy, row, where)
+        if _keys(noisy) != set(self.keys):
+            raise TypeError(
+                f"`noise` must return a {self.kind} of {list(self.keys)} like the input, got "
+                f"{type(noisy).__name__} for {where}"
+            )
+        return self._formed([self._fitting_part(noisy[key], row[key], f"{where}, part {key!r}") for key in self.keys])
+
+    def _fitting_part(self, noisy: Any, row: Any, where: Any) -> Any:
+        noisy = host_like(noisy, row, where)
         require_finite(np.isfinite(noisy).all(), where)
         return noisy
 
     def _stacked(self, entries: Sequence[Any], part: Any) -> Any:
-        return from_host(np.stack(entries), like=part)
+        return from_host(_together(entries), like=part)
 
 
 class RowsInGraph(Rows):
@@ -218,46 +249,24 @@ class RowsInGraph(Rows):
     def _entry(self, part: Any, index: int) -> Any:
         return part[index, ...] if is_array(part) else part[index]
 
-    def _fitting(self, noisy: Any, row: Any, where: str) -> Any:
+    def _fitting_part(self, noisy: Any, row: Any, where: Any) -> Any:
         noisy = like_row(noisy, row, where)
         require_finite(first_not_finite(noisy[None, ...]) is None, where)
         return noisy
 
     def _stacked(self, entries: Sequence[Any], part: Any) -> Any:
-        return namespace(part).stack(entries)
+        return entries if is_array(entries) else namespace(part).stack(entries)
 
 
-def count_rows(inputs: Any) -> int:
-    """Length of the batch axis of inputs that are known to have one."""
-    if isinstance(inputs, Mapping):
-        return count_rows(next(iter(inputs.values())))
-    if isinstance(inputs, tuple):
-        return count_rows(inputs[0])
-    if not is_array(inputs) and not hasattr(inputs, "__len__"):
-        raise TypeError(f"`inputs` must be arrays, or a list with one object a row, got {shown(inputs)}")
-    return inputs.shape[0] if is_array(inputs) else len(inputs)
+def _together(rows: Sequence[Any]) -> np.ndarray:
+    """Rows on the host as one array that may be written to."""
+    return np.require(rows, requirements="W") if isinstance(rows, np.ndarray) else np.stack(rows)
 
 
-def one_row(inputs: Any, index: int) -> Any:
-    """The batch that holds row `index` alone, in the library and the graph of `inputs`."""
-    if isinstance(inputs, Mapping):
-        return {key: one_row(part, index) for key, part in inputs.items()}
-    if isinstance(inputs, tuple):
-        return tuple(one_row(part, index) for part in inputs)
-    return row_of(inputs, index) if is_frame(inputs) else one_entry(inputs, index)
-
-
-def one_entry(values: Any, index: int) -> Any:
-    """Entry `index` of an array, list or tuple with one entry a row, as an array, list or tuple of length one."""
-    return values[index : index + 1, ...] if is_array(values) else values[index : index + 1]
-
-
-def taken(values: Any, indices: list[int]) -> Any:
-    """Entries of an array, or of a list or tuple, with one entry a row, as an array or a list."""
-    if not is_array(values):
-        return [values[index] for index in indices]
-    xp = namespace(values)
-    return xp.take(values, xp.asarray(indices, device=device_of(values)), axis=0)
+def _noisy_parts(noises: Any, row: Any, rng: np.random.Generator) -> dict[Any, Any]:
+    """Parts of a row in its own order, each under its noise."""
+    keys = row if isinstance(row, Mapping) else range(len(row))
+    return {key: row[key] if noises[key] is None else noises[key](row[key], rng) for key in keys}
 
 
 def _keys(thing: Any) -> set[Any] | None:

@@ -31,7 +31,8 @@ class Run:
     progress : bool
         Show a bar with rate and time left (needs tqdm).
     input_names : sequence, optional
-        One name for each input: the address of its random streams. By default a digest of its content.
+        One name for each input: the address of its random streams. By default the labels of a data frame whose index
+        names its rows, see `metfa.explain`, else a digest of the content.
     feature_names : sequence of str, optional
         One name for each feature of an attribution (batch, features). Results keep them and figures show them. By
         default the columns of a data frame, if there are as many features. For several inputs a dict with a list for

@@ -7,7 +7,9 @@ An explainer may have the attributes
 - ``unit``, a whole score, see `metfa.Terms`;
 - ``default_terms``, the `metfa.Terms` of its results where nothing else is given: with names for the marks, if these
   have a meaning of their own;
-- ``notes``, a dict of short texts, which summaries of its results show;
+- ``notes``, a dict of short texts, which summaries of its results show (a noise may have it, too);
+- ``n_forwards`` and ``forwards``, about how many rows it asks its model about for one map, and what it calls them, such
+  as 1000 and "masks", for the progress that is shown;
 - ``if_it_varies``, the warning where it gives another map for the same input and the same generators.
 """
 
@@ -18,10 +20,13 @@ from typing import Any
 
 from metfa._base.validation import check_number
 from metfa.calls.behind import owner_of
+from metfa.calls.called import Called
 from metfa.results.terms import Terms
 from metfa.results.until import Until
 
 __all__ = [
+    "known_facts",
+    "known_forwards",
     "known_notes",
     "known_signed",
     "known_terms",
@@ -54,7 +59,21 @@ def known_terms(explainer: Any) -> Terms | None:
 def known_notes(explainer: Any) -> list[list[str]]:
     """What summaries must say of the explainer's results, as it says itself: short names and texts, in order."""
     notes = getattr(owner_of(explainer), "notes", None)
-    return [[str(name), str(text)] for name, text in notes.items()] if isinstance(notes, dict) else []
+    notes = [[str(name), str(text)] for name, text in notes.items()] if isinstance(notes, dict) else []
+    fast = known_facts(explainer).get("fast")
+    return notes if fast is None else [*notes, ["fast", fast]]
+
+
+def known_facts(explainer: Any) -> dict[str, str]:
+    """How the explainer has asked its model, as far as its `Called` knows: layout and copy."""
+    called = _said(explainer, "called")
+    return called.facts if isinstance(called, Called) else {}
+
+
+def known_forwards(explainer: Any) -> tuple[int, str]:
+    """About how many rows the explainer asks its model about for one map, and what it calls them; 1 if unknown."""
+    n, noun = _said(explainer, "n_forwards"), _said(explainer, "forwards")
+    return (n, noun) if type(n) is int and isinstance(noun, str) else (1, "maps")
 
 
 def maps_are_draws(explainer: Any) -> bool:

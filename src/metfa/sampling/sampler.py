@@ -28,7 +28,7 @@ from metfa.sampling.clean import clean_maps
 from metfa.sampling.loop import Explained
 from metfa.sampling.part_names import layout_of
 from metfa.sampling.request import Request, fitting_names
-from metfa.sampling.said import known_notes, known_signed, known_terms, known_unit, maps_are_draws
+from metfa.sampling.said import known_facts, known_notes, known_signed, known_terms, known_unit, maps_are_draws
 from metfa.sampling.seen import Seen, SeenMaps, SeenParts, SeenRegions
 from metfa.sampling.store import Sink
 from metfa.sampling.unmoved import not_moved, of_one_map, warn_of_unmoved
@@ -59,15 +59,26 @@ class Sampler:
         Clean scores.
     taken, made : int
         Number of samples of each input, and of the maps that this call made for them.
+    kept_layout : str or None
+        Memory layout in which earlier samples of the same run were made, see `metfa.calls.layouts`.
     unmoved : list of int
         Rows that no noisy copy moves so far, and that have one map.
     layout : Layout or None
         How the maps of several inputs lie in one row; None where there is one map.
     """
 
+    request: Request
+    sink: Sink
+    targets: tuple[Any, ...]
+    scores: Any
+    vanilla: Any
+    unmoved: list[int]
+    made: int
+    taken: int
+
     def __init__(self, request: Request, sink: Sink, target: Any = None) -> None:
         self._started, clock = datetime.now(timezone.utc), time.perf_counter()
-        self.request, self.sink = request, sink
+        self.request, self.sink, self.kept_layout = request, sink, sink.laid_out
         first = list(islice(request.jobs(0, request.most, sink.is_done), request.batch_size))
         target = request.target if target is None else target
         loop, scores = request.loop(sink.root).ready(target, request.predict, first)
@@ -87,6 +98,7 @@ class Sampler:
             request.over.check_fits(maps.shape[1:], len(maps))
             self.vanilla, self._terms = pooled_maps(maps, request.over), terms_of(request.over, maps)
             self._signed, self._unit = facts_of(request.over, maps, self._signed, self._unit)
+        self._facts_of_calls = known_facts(request.explainer)
         self._names = None
         if self.layout is None:
             required = request.run.feature_names is not None
@@ -109,6 +121,7 @@ class Sampler:
 
     def open(self) -> AttributionSample | None:
         """Prepare the sink; returns the result if the call was finished before."""
+        self.sink.laid_out = self._facts_of_calls.get("layout")
         found = self.sink.open(self.request.most, self.vanilla, list(self.targets), self.layout)
         self._finished = None if found is None else replace(found, feature_names=self._names)
         return self._finished
@@ -172,7 +185,7 @@ class Sampler:
     def _facts(self, start: int, stop: int) -> dict[str, Any]:
         """Fields of a result with the samples from `start` to `stop`."""
         request, first = self.request, self.request.run.first_sample
-        notes = known_notes(request.explainer)
+        notes = [*known_notes(request.explainer), *known_notes(request.noise)]
         return {
             "inputs": request.rows.host,
             "target": self.targets,
@@ -193,6 +206,7 @@ class Sampler:
                 "unit": self._unit,
                 "gaussian_std": gaussian_std(request.noise),
                 "batch_size": self._loop.batch_size,
+                **self._facts_of_calls,
                 "device": None if request.rows.array is None else str(device_of(request.rows.array)),
                 "started": self._started.isoformat(timespec="seconds"),
                 "seconds": round(self._seconds, 3),

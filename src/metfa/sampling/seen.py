@@ -35,8 +35,11 @@ class Seen(Protocol):
 class SeenMaps:
     """Samples as they are kept; `kept` gives those from start to stop. `unit` is None where nobody says it."""
 
+    vanilla: np.ndarray
+
     def __init__(self, kept: Callable[[int, int], np.ndarray], vanilla: np.ndarray, unit: Any) -> None:
-        self.vanilla, self.values, self._unit = vanilla, kept, unit
+        self.vanilla, self._unit = vanilla, unit
+        self.values: Callable[[int, int], np.ndarray] = kept
 
     def unit(self, taken: int) -> Any:
         """See `Seen`."""
@@ -65,6 +68,8 @@ class SeenRegions(SeenMaps):
 
 class SeenParts(SeenMaps):
     """Samples of the parts of several inputs, as they are kept in one row; `parts` are what is looked at."""
+
+    parts: dict[str | int, SeenMaps]
 
     def __init__(self, kept: Callable[[int, int], np.ndarray], vanilla: np.ndarray, unit: Any, layout: Layout) -> None:
         super().__init__(kept, vanilla, unit)

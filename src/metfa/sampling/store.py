@@ -20,6 +20,7 @@ class Sink(Protocol):
 
     root: int  # of the streams; when a run is resumed, its root
     n_done: int
+    laid_out: str | None  # the memory layout in which the model is asked; when a run is resumed, its own
     usual: str  # name of the threshold rule where none is given; when a run is resumed, its own
 
     def __enter__(self) -> Any: ...
@@ -59,7 +60,9 @@ class Sink(Protocol):
 class MemorySink:
     """Samples in memory."""
 
-    n_done, usual = 0, USUAL
+    n_done: int = 0
+    usual: str = USUAL
+    laid_out: str | None = None
 
     def __init__(self, root: int) -> None:
         self.root = root

@@ -29,6 +29,7 @@ __all__ = [
     "numbered_ids",
     "root_entropy",
     "stream",
+    "streams",
 ]
 
 SCHEME = "philox-blake2b-1"
@@ -68,6 +69,12 @@ def stream(root: int, input_id: str, sample_id: int, purpose: Purpose) -> np.ran
     return np.random.Generator(np.random.Philox(seed))
 
 
+def streams(samples: Sequence[tuple[int, str, int]], purpose: Purpose) -> Iterator[np.random.Generator]:
+    """Generators at the addresses of samples (root, input's id, sample id), equal to those of `stream`."""
+    seeds: Any = Address.several(samples, int(purpose))
+    return (np.random.Generator(np.random.Philox(seed)) for seed in seeds)
+
+
 def content_digest(row: Any) -> str:
     """Digest of the content of one input; its place in the batch does not matter."""
     digest = hashlib.blake2b(digest_size=16)
@@ -101,13 +108,16 @@ def _content(part: Any) -> Iterator[bytes]:
         )
 
 
-def numbered_ids(digests: Iterable[str]) -> tuple[str, ...]:
-    """Ids from content digests: a repeated digest gets a number, so equal inputs have different ids."""
+def numbered_ids(names: Iterable[str]) -> tuple[str, ...]:
+    """Ids from content digests, or names: a repeated one gets a number, so equal inputs have different ids."""
     seen: Counter[str] = Counter()
-    ids: list[str] = []
-    for digest in digests:
-        ids.append(f"{digest}#{seen[digest]}" if seen[digest] else digest)
-        seen[digest] += 1
+    ids: dict[str, None] = {}
+    for name in names:
+        found = name
+        while found in ids:
+            seen[name] += 1
+            found = f"{name}#{seen[name]}"
+        ids[found] = None
     return tuple(ids)
 
 

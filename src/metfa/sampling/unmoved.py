@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from metfa._base.percents import counted
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
-from metfa.sampling.loop import Loop
-from metfa.sampling.streams import Purpose, stream
+from metfa.sampling.loop import Job, Loop
 
 __all__ = ["not_moved", "of_one_map", "warn_of_unmoved"]
 
@@ -22,7 +22,14 @@ def not_moved(loop: Loop, rows: Iterable[int], sample_ids: Iterable[int]) -> lis
     Copies are drawn again, up to the first that differs: one of each row, if the noise is any good. Without a noise
     the explainer's own randomness is what is asked about, and there are no such rows.
     """
-    return [] if loop.noise is None else [row for row in rows if not _moved(loop, row, sample_ids)]
+    left = [] if loop.noise is None else list(rows)
+    for number in sample_ids if left else ():
+        chunks = (left[start : start + loop.batch_size] for start in range(0, len(left), loop.batch_size))
+        pairs = ((row, copy) for part in chunks for row, copy in zip(part, _copies(loop, part, number), strict=True))
+        left = [row for row, copy in pairs if _equal(copy, loop.rows[row])]
+        if not left:
+            break
+    return left
 
 
 def of_one_map(rows: Iterable[int], values: np.ndarray) -> list[int]:
@@ -32,10 +39,10 @@ def of_one_map(rows: Iterable[int], values: np.ndarray) -> list[int]:
 
 def warn_of_unmoved(rows: Sequence[int], same: Sequence[int], shape: tuple[int, ...]) -> None:
     r"""Warn of the rows that no copy moves, of which `same` have one map; `shape` (n, batch, \*features)."""
-    found = f"of {shape[1]} inputs ({shape[0]} copies each)"
+    found = f"of {counted(shape[1], 'input')} ({'1 copy' if shape[0] == 1 else f'{shape[0]:,} copies'} each)"
     advice = (
-        "take a noise that changes it (for texts, `metfa.text.Synonyms.coverage` says what has synonyms), or write "
-        "`noise=None` to sample the explainer's own randomness"
+        "take a noise that changes it (for texts, the `coverage` of `metfa.text.SenseSynonyms` and of "
+        "`metfa.text.Synonyms` says what has synonyms), or write `noise=None` to sample the explainer's own randomness"
     )
     if same:
         warn(
@@ -51,11 +58,8 @@ def warn_of_unmoved(rows: Sequence[int], same: Sequence[int], shape: tuple[int, 
         )
 
 
-def _moved(loop: Loop, row: int, sample_ids: Iterable[int]) -> bool:
-    """Whether a noisy copy of the row differs from it."""
-    draws = (stream(*loop.addresses[row], number, Purpose.NOISE) for number in sample_ids)
-    copies = (loop.rows.noisy(row, loop.noise, rng, f"input {row}") for rng in draws)
-    return any(not _equal(copy, loop.rows[row]) for copy in copies)
+def _copies(loop: Loop, rows: Sequence[int], sample_id: int) -> Sequence[Any]:
+    return loop.noisy([Job(row, sample_id) for row in rows])
 
 
 def _all_same(maps: np.ndarray) -> bool:

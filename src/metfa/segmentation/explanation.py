@@ -29,6 +29,11 @@ from metfa.segmentation.kept import CONTEXT, SAMPLE, read_classes, read_region, 
 from metfa.segmentation.surroundings import in_the_context, objects_around
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from metfa.plot.settings import CommonSettings, InFigure
+    from metfa.report.settings import ReportSettings
+    from metfa.results.settings import TermSettings
     from metfa.results.summary import Summary
 
 __all__ = ["ContextExplanation", "check_threshold", "load_context"]
@@ -148,11 +153,11 @@ class ContextExplanation:
         rule = self.of_context.usual_rule if rule is None else rule
         return float(self.of_context.threshold(self._meant(rule), split=split)[0])
 
-    def terms(self, threshold: Any = None, **settings: Any) -> Terms:
+    def terms(self, threshold: Any = None, **given: Unpack[TermSettings]) -> Terms:
         """Terms on which the context is decided, see `AttributionSample.terms`; a threshold is one number or a rule."""
         if threshold is not None:
             check_threshold(threshold)
-        return self.of_context.terms(threshold, **settings)
+        return self.of_context.terms(threshold, **given)
 
     def decide(self, terms: Terms) -> Decision:
         """The decision on the context's pixels on these terms, see `AttributionSample.decide`."""
@@ -175,40 +180,45 @@ class ContextExplanation:
         values = self.of_context.values
         return float(values.min()), float(values.max())
 
-    def significance_map(self, threshold: Any = None, **settings: Any) -> np.ndarray:
+    def significance_map(self, threshold: Any = None, **given: Unpack[TermSettings]) -> np.ndarray:
         """Context that is needed (+1), not needed (-1) or undecided (0), int8; 0 within the object.
 
         Parameters
         ----------
-        threshold, **settings
-            As for `AttributionSample.terms`: `alpha`, `correction`, `split`.
+        threshold, alpha, correction, split
+            As for `AttributionSample.terms`.
         """
-        return self._map(self.decide(self.terms(threshold, **settings)).marks)
+        return self._map(self.decide(self.terms(threshold, **given)).marks)
 
-    def significant(self, threshold: Any = None, **settings: Any) -> np.ndarray:
+    def significant(self, threshold: Any = None, **given: Unpack[TermSettings]) -> np.ndarray:
         """The context that is significantly needed, (height, width) bool: the paper's M of one-sided MeTFA."""
-        return self.significance_map(threshold, **settings) == 1
+        return self.significance_map(threshold, **given) == 1
 
     def above(self, threshold: Any = None, *, split: int | None = None) -> np.ndarray:
         """The context above the same threshold in the single explanation of the clean image, bool."""
         return self._map(self.of_context.vanilla > self.threshold_on(self.terms(threshold, split=split)))
 
-    def area_ratio(self, threshold: Any = None, **settings: Any) -> float:
+    def area_ratio(self, threshold: Any = None, **given: Unpack[TermSettings]) -> float:
         """Significant context over that of the single explanation, in pixels (paper, table on context bias).
 
         NaN if the single explanation marks none.
         """
-        marked = self.significant(threshold, **settings).sum()
-        single = self.above(threshold, split=settings.get("split")).sum()
+        marked = self.significant(threshold, **given).sum()
+        single = self.above(threshold, split=given.get("split")).sum()
         return float(marked / single) if single else float("nan")
 
     def summary(
-        self, threshold: Any = None, *, confidence_level: float = 0.95, flips_from: float = FLIPS_FROM, **settings: Any
+        self,
+        threshold: Any = None,
+        *,
+        confidence_level: float = 0.95,
+        flips_from: float = FLIPS_FROM,
+        **given: Unpack[TermSettings],
     ) -> tuple[Summary, ...]:
         """The numbers to read first, about the context's pixels: one summary, as for a sample with one input."""
         from metfa.results.summary import summarise
 
-        decision = self.decide(self.terms(threshold, **settings))
+        decision = self.decide(self.terms(threshold, **given))
         return summarise(self.of_context, decision, confidence_level, flips_from)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
@@ -226,14 +236,14 @@ class ContextExplanation:
             self.sample.save(folder / SAMPLE)
         return as_path(path, "path")
 
-    def plot(self, **settings: Any) -> Any:
+    def plot(self, *, fig: InFigure | None = None, **settings: Unpack[CommonSettings]) -> InFigure:
         """Draw the scene, the object's outline and its significant context; see `metfa.plot.context`."""
         from metfa.plot import context
 
-        return context(self, **settings)
+        return context(self, fig=fig, **settings)
 
-    def report(self, path: str | Path, **settings: Any) -> Path:
-        """Write one HTML file that shows the explanation and lets you try settings; see `metfa.report.write`."""
+    def report(self, path: str | Path, **settings: Unpack[ReportSettings]) -> Path:
+        """Write one HTML file that shows it and lets readers try settings: the arguments of `metfa.report.write`."""
         from metfa.report import write
 
         return write(path, self, **settings)

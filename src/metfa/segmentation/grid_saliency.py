@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -118,8 +118,8 @@ class GridSaliency:
     baseline: Any = field(default=Blur(10.0), kw_only=True)
     scale: bool = field(default=False, kw_only=True)
 
-    model = model_itself
-    rows_independent = rows_as_the_model
+    model: ClassVar[property] = model_itself
+    rows_independent: ClassVar[property] = rows_as_the_model
 
     def __post_init__(self) -> None:
         called = Called.of(self.called)

@@ -49,6 +49,10 @@ class RegionModel(torch.nn.Module):
     tensor([[0.7500, 0.2500]])
     """
 
+    shown: Any
+    region: np.ndarray
+    training: bool
+
     def __init__(self, network: Any, region: Any, *, softmax: bool = True, shown: torch.Tensor | None = None) -> None:
         super().__init__()
         if not callable(network):

@@ -8,6 +8,7 @@ from typing import Any
 
 from metfa import noise as noises
 from metfa._arrays import is_array
+from metfa._base.other_words import our_words
 from metfa._base.percents import counted
 from metfa._base.provenance import printable
 from metfa._base.validation import one_of, shown
@@ -21,7 +22,7 @@ from metfa.sampling.protocol import predict_scores
 from metfa.sampling.request import Request
 from metfa.sampling.run import Run
 from metfa.tables.methods import CHECKED_ROWS, METHODS, picked
-from metfa.tables.predictions import Prediction
+from metfa.tables.predictions import Prediction, library_of
 
 __all__ = ["explain"]
 
@@ -29,9 +30,10 @@ OUTPUTS = ("auto", "margin", "probability")
 ROWS_AT_ONCE = 1_000  # in a call of an explainer without random numbers
 
 
+@our_words
 def explain(
     model: Any,
-    frame: Any,
+    inputs: Any,
     target: Any = None,
     *,
     background: Any = None,
@@ -49,11 +51,11 @@ def explain(
     ----------
     model : model or callable
         Fitted model of scikit-learn, xgboost, lightgbm or catboost, or a function of rows -> probabilities (batch,
-        classes), one number a row, or several (batch, outputs) of which `target` names one. The columns of `frame` are
+        classes), one number a row, or several (batch, outputs) of which `target` names one. The columns of `inputs` are
         explained, so a pipeline with its own encoders is a black box.
-    frame : data frame or array, (rows, columns)
-        Rows to explain, of pandas or polars, or an array of numbers. Columns are matched by name. Unless it only
-        counts the rows, the index of pandas names them.
+    inputs : data frame or array, (rows, columns)
+        Rows to explain, of pandas or polars, or an array of numbers. Columns are matched by name. An index
+        of pandas names the rows, as in `metfa.explain`.
     target : int, str or sequence of int, optional
         Class to explain, by place or by the model's own name for it. None: the class predicted for each row. For a
         regression of one number leave it out. Where a model gives several numbers that are no probabilities of classes
@@ -107,32 +109,30 @@ def explain(
     >>> sample.provenance["score"]
     'SHAP value, in units of the probability'
     """
-    _check_table(frame, "frame")
+    _check_table(inputs, "inputs")
     if background is not None:
         _check_table(background, "background")
-        _check_same_kind(frame, background)
+        _check_same_kind(inputs, background)
     one_of(method, "method", METHODS)
     one_of(output, "output", OUTPUTS)
     prediction = Prediction.by(model)
     noise, of_noise = _noise(noise, background)
     run = Run.checked(run)
-    if run.input_names is None:
-        run = replace(run, input_names=_names_of_rows(frame))
     given: dict[str, Any] = {"noise": noise, "n_samples": n_samples, "predict": prediction.ask, "rng": rng, "run": run}
     given["target"] = _place_of(target, prediction.classes)
     bare = {"over": None, "row_args": None, "batch_size": batch_size}
-    Request(explainer=_unasked, inputs=frame, **bare, **given)  # raises before the model is asked
-    some = frame[:CHECKED_ROWS]
+    Request(explainer=_unasked, inputs=inputs, **bare, **given)  # raises before the model is asked
+    some = inputs[:CHECKED_ROWS]
     asked = by_name(prediction.ask, names_of(some)) if is_frame(some) else prediction.ask
     scores = predict_scores(asked, some, "model")  # an error of the model's own, as for other columns, is no choice
     prediction, given["target"] = prediction.for_target(scores, given["target"])
     given["predict"] = prediction.explained
-    found = picked(model, prediction, method, frame, scores, background, output)
+    found = picked(model, prediction, method, inputs, scores, background, output)
     if noise is None and found.deterministic:
         raise ValueError(f"`noise` is None, and {found.about} draws no random numbers: leave `noise` out, or give one")
     if batch_size is None and found.deterministic:
         batch_size = ROWS_AT_ONCE
-    sample = sampled(found.explainer, frame, batch_size=batch_size, **given)
+    sample = sampled(found.explainer, inputs, batch_size=batch_size, **given)
     facts = {
         "score": f"SHAP value{prediction.named}, in units of the {found.unit}",
         "picked": printable(f"{found.about}, in units of the {found.unit}; {of_noise}"),
@@ -153,17 +153,20 @@ def _check_table(table: Any, name: str) -> None:
     if is_series(table):
         raise TypeError(f"`{name}` must be a data frame, got a single row or column: write `frame.iloc[[0]]`")
     if not is_frame(table) and not is_array(table):
-        raise TypeError(f"`{name}` must be a data frame or an array (rows, columns), got {shown(table)}")
+        lazy = f": write `{name}.collect()`" if hasattr(table, "collect") else ""
+        raise TypeError(f"`{name}` must be a data frame or an array (rows, columns), got {shown(table)}{lazy}")
     if len(table.shape) != 2 or 0 in table.shape:
         raise ValueError(f"`{name}` must have rows and columns, got shape {tuple(table.shape)}")
 
 
-def _check_same_kind(frame: Any, background: Any) -> None:
-    kinds = ["a data frame" if is_frame(table) else "an array" for table in (frame, background)]
+def _check_same_kind(inputs: Any, background: Any) -> None:
+    kinds = [
+        f"a data frame of {library_of(table)}" if is_frame(table) else "an array" for table in (inputs, background)
+    ]
     if kinds[0] != kinds[1]:
-        raise TypeError(f"`background` is {kinds[1]} and `frame` is {kinds[0]}: give both in one form")
-    if kinds[0] == "an array" and frame.shape[1] != background.shape[1]:
-        raise ValueError(f"`background` has {background.shape[1]} columns, and `frame` has {frame.shape[1]}")
+        raise TypeError(f"`background` is {kinds[1]} and `inputs` is {kinds[0]}: give both in one form")
+    if kinds[0] == "an array" and inputs.shape[1] != background.shape[1]:
+        raise ValueError(f"`background` has {background.shape[1]} columns, and `inputs` has {inputs.shape[1]}")
 
 
 def _noise(noise: Any, background: Any) -> tuple[Any, str]:
@@ -179,16 +182,6 @@ def _noise(noise: Any, background: Any) -> tuple[Any, str]:
         )
     made = noises.from_table(background)
     return made, f"noise by metfa.noise.from_table of the {counted(len(background), 'row')} of `background`"
-
-
-def _names_of_rows(frame: Any) -> list[str] | None:
-    """Names of the rows in the index of a frame of pandas; None where it only counts them, or repeats itself."""
-    index = getattr(frame, "index", None)
-    if index is None or callable(index):
-        return None
-    names = list(map(str, index))
-    counted = names == list(map(str, range(len(names))))
-    return None if counted or len(set(names)) < len(names) else names
 
 
 def _place_of(target: Any, classes: tuple[str, ...] | None) -> Any:

@@ -1,6 +1,12 @@
+from metfa.text.answer_levels import explain_answer_tree as explain_answer_tree
 from metfa.text.answer_scorer import AnswerScorer as AnswerScorer
+from metfa.text.answer_tree import AnswerTree as AnswerTree
+from metfa.text.answer_tree import load_answer_tree as load_answer_tree
 from metfa.text.answers import explain_answer as explain_answer
+from metfa.text.beside import leave_one_out as leave_one_out
+from metfa.text.beside import put_beside as put_beside
 from metfa.text.explain import explain_text as explain_text
+from metfa.text.generate import generate_answer as generate_answer
 from metfa.text.gradient_x_input import GradientXInput as GradientXInput
 from metfa.text.lemna import LEMNA as LEMNA
 from metfa.text.lemna import WordMixture as WordMixture
@@ -11,8 +17,12 @@ from metfa.text.models import from_transformers as from_transformers
 from metfa.text.models import load_model as load_model
 from metfa.text.models import save_model as save_model
 from metfa.text.occlusion import Occlusion as Occlusion
+from metfa.text.only_close import OnlyClose as OnlyClose
+from metfa.text.prompt_noise import PromptNoise as PromptNoise
+from metfa.text.relevance import source_relevance as source_relevance
 from metfa.text.rendering import render_html as render_html
 from metfa.text.rendering import render_terminal as render_terminal
+from metfa.text.sense_synonyms import SenseSynonyms as SenseSynonyms
 from metfa.text.source_effects import SourceEffects as SourceEffects
 from metfa.text.subwords import words_from_tokens as words_from_tokens
 from metfa.text.synonyms import Synonyms as Synonyms

@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import as_names, positive_int, shown
+from metfa._base.validation import as_names, is_text, positive_int, shown
+from metfa.text._lines import cut
 
-__all__ = ["checked_rows", "grouped", "kept_sources"]
+__all__ = ["by_places", "checked_rows", "checked_sources", "grouped", "kept_sources", "names_of_features"]
+
+LONGEST_NAME = 48  # letters of a source without a name of its own, in figures and tables
 
 
 def checked_rows(inputs: Any) -> list[list[str]]:
@@ -79,3 +82,56 @@ def grouped(groups: Any, n_sources: int | None) -> tuple[list[str | None], list[
 def kept_sources(row: list[str], parts: list[list[int]], mask: np.ndarray) -> list[str]:
     """The sources of the parts that are kept, in their order."""
     return [row[place] for place in sorted(place for part, on in zip(parts, mask, strict=True) if on for place in part)]
+
+
+def checked_sources(sources: Any) -> tuple[list[str], tuple[str, ...] | None]:
+    """The sources, and their own names."""
+    if isinstance(sources, str) or not isinstance(sources, Mapping | list | tuple):
+        raise TypeError(
+            f"`sources` must be a list of texts, or a dict of names and texts, got {shown(sources)}: cut the prompt "
+            "into parts that can be left out"
+        )
+    names = None
+    if isinstance(sources, Mapping):
+        for name, text in sources.items():
+            if not isinstance(name, str):
+                raise TypeError(
+                    f"`sources`: the name of a source must be a text, got {shown(name)}: write str({name!r})"
+                )
+            if not isinstance(text, str):
+                raise TypeError(f"`sources`: source {name!r} must be a text, got {shown(text)}")
+        names, sources = tuple(map(str, sources)), list(sources.values())
+    row = list(as_names(list(sources), "sources"))
+    if not row:
+        raise ValueError("`sources` is empty: there is nothing to leave out")
+    for place, source in enumerate(row):
+        if not is_text(source) or not source.strip():
+            raise ValueError(f"`sources`: source {place if names is None else names[place]!r} is empty: leave it out")
+    return row, names
+
+
+def by_places(groups: Any, names: tuple[str, ...] | None) -> Any:
+    """Groups with places where they have names of sources."""
+    if not isinstance(groups, Mapping):
+        return groups
+    known = {} if names is None else {name: place for place, name in enumerate(names)}
+    found = {}
+    for group, members in groups.items():
+        if isinstance(members, str) or not isinstance(members, Sequence):
+            found[group] = members
+            continue
+        unknown = [one for one in members if isinstance(one, str) and one not in known]
+        if unknown:
+            raise ValueError(f"`groups`: there is no source named {unknown[0]!r} in {list(known)!r:.80}")
+        found[group] = [known[one] if isinstance(one, str) else one for one in members]
+    return found
+
+
+def names_of_features(row: list[str], names: tuple[str, ...] | None, groups: Any) -> tuple[str, ...]:
+    """A name for each feature: of its group, its own, or its place and its first letters."""
+    of_groups, parts = grouped(groups, len(row))
+    own = names or tuple(f"{place}: {cut(' '.join(text.split()), LONGEST_NAME)}" for place, text in enumerate(row))
+    same = [group for group in of_groups if group in own]
+    if same:
+        raise ValueError(f"`groups`: {same[0]!r} is the name of a source: give the group another name")
+    return tuple(own[part[0]] if group is None else group for group, part in zip(of_groups, parts, strict=True))

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from metfa._base.validation import one_of, positive_int, shown
+from metfa.text.pieces import ends_of
 
 __all__ = ["checked_spans", "tokens_of_spans"]
-
-SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
 def checked_spans(spans: Any, answer: str) -> tuple[tuple[int, int], ...]:
     """Ranges of characters of an answer; raises for anything else."""
     if isinstance(spans, str):
         one_of(spans, "spans", ("sentences",))
-        ends = [found.start() for found in SENTENCE.finditer(answer) if answer[found.end() :]]
-        return tuple(zip([0, *ends], [*ends, len(answer)], strict=True))
+        return tuple(pairwise([0, *ends_of(answer, "sentences")]))
     checked = []
     for one in spans:
         if not isinstance(one, tuple | list) or len(one) != 2:

@@ -12,6 +12,7 @@ from metfa._arrays import first_not_finite, to_host
 from metfa._base.warnings import ModelOutputWarning, ReproducibilityWarning, RowDependenceWarning, warn
 from metfa.calls.answers import checked_scores, warn_of_probabilities
 from metfa.calls.called import Called
+from metfa.calls.layouts import AUTO
 from metfa.calls.targets import row_targets
 from metfa.text.words import Words, words_of
 
@@ -39,10 +40,8 @@ class TextModel:
             got = f"the class {asked.__name__}" if isinstance(asked, type) else type(asked).__name__
             raise TypeError(f"`model` must be a function list of texts -> probabilities, got {got}")
         called = model if isinstance(model, Called) else Called(model, softmax=False)
-        if called.autocast is not None or called.memory_format is not None:
-            raise ValueError(
-                "`autocast` and `memory_format` are for models of arrays: leave them out for a model of texts"
-            )
+        if called.fast is not None or called.memory_format not in (None, AUTO):
+            raise ValueError("`fast` and `memory_format` are for models of arrays: leave them out for a model of texts")
         return cls(called)
 
     @property

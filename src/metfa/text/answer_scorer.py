@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from metfa._base.validation import as_names, check_flag, one_of, positive_int, shown
+from metfa.calls.called import Called
 from metfa.calls.guard import model_in_evaluation
+from metfa.text._continuations import Continuations, Prompt
+from metfa.text._prompts import Prompts, check_language_model, most_tokens
 from metfa.text._spans import checked_spans, tokens_of_spans
 
 __all__ = ["AnswerScorer"]
 
 SCORES = ("logit", "logprob", "mean")
 NEARLY_ONE = 2.0**-53  # the least probability of all other answers that a sum in float64 can show
-UNLIMITED = 10**6  # tokenisers without a limit of their own report 1e30
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,9 @@ class AnswerScorer:
 
     Parameters
     ----------
-    model : transformers.PreTrainedModel
-        A causal language model (decoder), on any device and in any precision.
+    model : transformers.PreTrainedModel or metfa.Called
+        A causal language model (decoder), on any device and in any precision; or a ``metfa.Called(model,
+        fast="bfloat16")``, which asks a copy of it in that precision. (One that is loaded in bfloat16 needs no copy.)
     tokenizer : PreTrainedTokenizerBase
     template : str or callable
         The prompt: a text with ``{sources}`` and ``{question}``, or a function (list of kept sources) -> prompt, such
@@ -65,8 +68,10 @@ class AnswerScorer:
     -----
     Prompt and answer are cut into tokens apart, and their tokens joined, so that the answer's tokens are the same in
     every context. Rows of equal length share a pass, and nothing is padded: left padding without positions moves the
-    log-probability of GPT-2 by 11.6 nats. Logits of any precision are summed in float64. Where the model is surer of an
-    answer than float64 can tell from 1, its logit is 36.7.
+    log-probability of GPT-2 by 11.6 nats. What all prompts of a call begin with (from 8 tokens on) is read once, and so
+    is a prompt with several answers; the first time, a row is read without this too, and compared. Logits of any
+    precision are summed in float64. Where the model is surer of an answer than float64 can tell from 1, its logit is
+    36.7.
 
     The default `delta` of `metfa.text.SourceEffects` is ``log 2`` (the odds of the answer double), and ``log 2 / T``
     for means of answers of equally many tokens.
@@ -84,25 +89,21 @@ class AnswerScorer:
     eos: bool = field(default=False, kw_only=True)
     batch_size: int = field(default=16, kw_only=True)
 
+    deterministic = True  # the same prompt gets the same score
+
     def __post_init__(self) -> None:
-        if not callable(self.tokenizer):
-            raise TypeError(f"`tokenizer` must be a tokeniser of transformers, got {shown(self.tokenizer)}")
-        config = getattr(self.model, "config", None)
-        if config is None or not callable(self.model):
-            raise TypeError(f"`model` must be a causal language model of transformers, got {shown(self.model)}")
-        if getattr(config, "is_encoder_decoder", False):
+        check_language_model(self.network, self.tokenizer)
+        if isinstance(self.model, Called) and self.model.batch_size is not None:
             raise ValueError(
-                f"`model` must be a causal language model, got {type(self.model).__name__}, an encoder with a decoder: "
-                "write a function (list of lists of sources) -> scores in place of the scorer"
+                "`model` is a Called with `batch_size`, and only its `fast` is used here: write `AnswerScorer(..., "
+                f"batch_size={self.model.batch_size})`"
             )
-        _check_template(self.template, self.question)
+        self._prompts  # noqa: B018 - bad templates fail here
         answers = (self.answers,) if isinstance(self.answers, str) else as_names(self.answers, "answers")
         object.__setattr__(self, "answers", answers)
         if not answers:
             raise ValueError("`answers` is empty: there is nothing to score")
         one_of(self.score, "score", SCORES)
-        if not isinstance(self.separator, str):
-            raise TypeError(f"`separator` must be a text, got {shown(self.separator)}")
         if self.contrast is not None and not isinstance(self.contrast, str):
             raise TypeError(f"`contrast` must be a text, another answer, got {shown(self.contrast)}")
         if self.contrast is not None and self.score == "mean":
@@ -114,7 +115,7 @@ class AnswerScorer:
         if self.spans is not None:
             spans = checked_spans(self.spans, "".join(answers))
             object.__setattr__(self, "spans", spans)
-        self._tokens  # noqa: B018 - answers without tokens fail here
+        self.tokens  # noqa: B018 - answers without tokens fail here
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -128,7 +129,7 @@ class AnswerScorer:
         """Smallest rise that matters; None where answers of different lengths have different ones."""
         if self.score != "mean":
             return math.log(2)
-        lengths = {end - start for _, pieces in self._tokens for start, end in pieces}
+        lengths = {end - start for _, pieces in self.tokens for start, end in pieces}
         return math.log(2) / lengths.pop() if len(lengths) == 1 else None
 
     @property
@@ -143,34 +144,56 @@ class AnswerScorer:
             what = f"log-probability of the answer less that of {self.contrast!r:.60}"
         return f"{what}; its end token {'counts' if self.eos else 'does not count'}"
 
+    @property
+    def rounding(self) -> float:
+        """By how much scores of one prompt in passes of other sizes may differ, for each unit of their size."""
+        return self._continuations.rounding
+
+    @property
+    def network(self) -> Any:
+        """The language model itself."""
+        return self.model.model if isinstance(self.model, Called) else self.model
+
     def __call__(self, rows: Sequence[Sequence[str]]) -> np.ndarray:
         """Scores (rows, answers), or (rows, spans), of prompts with these sources."""
-        asked = [
-            (row, answer, [*prompt, *ids])
-            for row, prompt in enumerate(map(self._prompt, rows))
-            for answer, (ids, _) in enumerate(self._tokens)
-        ]
-        limit = self._limit
-        for row, answer, ids in asked:
-            if len(ids) > limit:
-                n = len(self._tokens[answer][0])
-                raise ValueError(
-                    f"the prompt of row {row} has {len(ids) - n:,} tokens and answer {answer} has {n:,}, and the model "
-                    f"reads {limit:,}: leave sources out, or take shorter ones"
-                )
-        found = np.empty((len(rows), sum(len(pieces) for _, pieces in self._tokens)))
-        starts = np.cumsum([0, *(len(pieces) for _, pieces in self._tokens)])
-        with model_in_evaluation(self.model):
-            for of_pass in self._passes(asked):
-                logs = self._log_probabilities(
-                    [ids for _, _, ids in of_pass], [len(self._tokens[a][0]) for _, a, _ in of_pass]
-                )
-                for (row, answer, _), of_tokens in zip(of_pass, logs, strict=True):
-                    pieces = self._tokens[answer][1]
-                    sums = [float(of_tokens[start:stop].sum()) for start, stop in pieces]
-                    lengths = [stop - start for start, stop in pieces]
-                    found[row, starts[answer] : starts[answer + 1]] = self._scores(np.array(sums), np.array(lengths))
+        return self.of_prompts([self.prompt(row) for row in rows])
+
+    def of_prompts(self, prompts: Sequence[Sequence[int]], move: Any = None) -> np.ndarray:
+        """The same of prompts as tokens.
+
+        ``move(row, ids, vectors)`` changes the vectors of the tokens of a prompt, for noise on them.
+        """
+        limit = most_tokens(self.network, self.tokenizer)
+        for row, prompt in enumerate(prompts):
+            for answer, (ids, _) in enumerate(self.tokens):
+                if len(prompt) + len(ids) > limit:
+                    raise ValueError(
+                        f"the prompt of row {row} has {len(prompt):,} tokens and answer {answer} has {len(ids):,}, and "
+                        f"the model reads {limit:,}: leave sources out, or take shorter ones"
+                    )
+        answers = [ids for ids, _ in self.tokens]
+        asked = [Prompt(prompt, answers) for prompt in prompts]
+        with self.model.asked() if isinstance(self.model, Called) else model_in_evaluation(self.network):
+            if move is None:
+                logs = self._continuations.log_probabilities(asked)
+            else:
+                logs = [self._continuations.moved(one, partial(move, row)) for row, one in enumerate(asked)]
+        found = np.array([self._of_pieces(of_answers) for of_answers in logs])
         return found if self.contrast is None else found[:, :-1] - found[:, -1:]
+
+    def _of_pieces(self, logs: list[np.ndarray]) -> np.ndarray:
+        """Scores of the answers, or of the spans, by the log-probabilities of their tokens."""
+        pieces = [of[start:stop] for of, (_, ranges) in zip(logs, self.tokens, strict=True) for start, stop in ranges]
+        return self._scores(np.array([piece.sum() for piece in pieces]), np.array(list(map(len, pieces))))
+
+    @property
+    def _continuations(self) -> Continuations:
+        known = self.__dict__.get("_known_continuations")
+        if known is None:
+            lower = isinstance(self.model, Called) and self.model.fast == "bfloat16"
+            known = Continuations(self.network, self.batch_size, lower=lower)
+            object.__setattr__(self, "_known_continuations", known)
+        return known
 
     def _scores(self, sums: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         if self.score == "mean":
@@ -180,7 +203,7 @@ class AnswerScorer:
         return sums - np.log(np.maximum(-np.expm1(sums), NEARLY_ONE))
 
     @property
-    def _tokens(self) -> list[tuple[list[int], list[tuple[int, int]]]]:
+    def tokens(self) -> list[tuple[list[int], list[tuple[int, int]]]]:
         """Tokens of each answer, and of the contrast, with the ranges of those that are summed."""
         known = self.__dict__.get("_known_tokens")
         if known is None:
@@ -205,76 +228,14 @@ class AnswerScorer:
             ids, pieces = [*ids, end], [(start, stop + (stop == n)) for start, stop in pieces]
         return ids, pieces
 
-    def _prompt(self, kept: Sequence[str]) -> list[int]:
+    def prompt(self, kept: Sequence[str]) -> list[int]:
         """Tokens of the prompt with these sources."""
-        if callable(self.template):
-            text = self.template(list(kept))
-            if not isinstance(text, str):
-                raise TypeError(f"`template` must return the prompt as a text, got {shown(text)}")
-        else:
-            before, after = (part.replace("{question}", self.question) for part in self.template.split("{sources}"))
-            text = before + self.separator.join(kept) + after
-        first = getattr(self.tokenizer, "bos_token", None)
-        begun = bool(first) and text.startswith(first)  # as chat templates do
-        ids = list(self.tokenizer(text, add_special_tokens=not begun)["input_ids"])
-        if (
-            len(ids) > 1
-            and ids[-1] == getattr(self.tokenizer, "eos_token_id", None)
-            and not text.endswith(str(self.tokenizer.eos_token))
-        ):
-            ids = ids[:-1]  # an end behind the prompt would end it before the answer
-        if not ids:
-            raise ValueError(
-                f"the prompt {text!r:.60} has no tokens, so that the answer has nothing before it: write a question, "
-                "or give the tokeniser a token for the beginning"
-            )
-        return ids
+        return self._prompts.tokens(self.tokenizer, kept)
+
+    def prompt_with_places(self, kept: Sequence[str]) -> tuple[list[int], list[list[int]]]:
+        """Tokens of the prompt with these sources, and the places of those that belong to each of them."""
+        return self._prompts.with_places(self.tokenizer, kept)
 
     @property
-    def _limit(self) -> int:
-        """Tokens that the model reads."""
-        of_model = getattr(self.model.config, "max_position_embeddings", None) or UNLIMITED
-        of_tokenizer = getattr(self.tokenizer, "model_max_length", None) or UNLIMITED
-        return int(min(of_model, of_tokenizer, UNLIMITED))
-
-    def _passes(self, asked: list[tuple[int, int, list[int]]]) -> list[list[tuple[int, int, list[int]]]]:
-        """Rows of equal length together, at most `batch_size`."""
-        of_length: dict[int, list[Any]] = {}
-        for one in asked:
-            of_length.setdefault(len(one[2]), []).append(one)
-        return [
-            group[start : start + self.batch_size]
-            for group in of_length.values()
-            for start in range(0, len(group), self.batch_size)
-        ]
-
-    def _log_probabilities(self, rows: list[list[int]], lengths: list[int]) -> list[np.ndarray]:
-        """Log-probability of each of the last `lengths` tokens of rows of equal length, in float64."""
-        import torch
-
-        device = next(iter(self.model.parameters())).device
-        ids = torch.tensor(rows, device=device)
-        most = max(lengths) + 1
-        fewer = "logits_to_keep" in inspect.signature(self.model.forward).parameters
-        with torch.no_grad():
-            output = self.model(input_ids=ids, **({"logits_to_keep": most} if fewer else {}))
-        logits = output.logits[:, -most:-1].double()
-        targets = ids[:, -(most - 1) :]
-        logs = (logits.gather(2, targets[:, :, None])[:, :, 0] - logits.logsumexp(2)).cpu().numpy()
-        return [row[len(row) - length :] for row, length in zip(logs, lengths, strict=True)]
-
-
-def _check_template(template: Any, question: Any) -> None:
-    if not isinstance(question, str):
-        raise TypeError(f"`question` must be a text, got {shown(question)}")
-    if callable(template):
-        return
-    if not isinstance(template, str):
-        raise TypeError(
-            f"`template` must be a text with {{sources}} in it, or a function of the kept sources, "
-            f"got {shown(template)}"
-        )
-    if template.count("{sources}") != 1:
-        raise ValueError(f"`template` must hold {{sources}} once, got {template!r:.80}")
-    if question and "{question}" not in template:
-        raise ValueError(f"`question` is given, and `template` has no {{question}} for it: {template!r:.80}")
+    def _prompts(self) -> Prompts:
+        return Prompts(self.template, self.question, self.separator)

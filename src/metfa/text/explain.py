@@ -20,7 +20,7 @@ from metfa.sampling.smoothed import SampledExplainer
 from metfa.text._facts import facts_of
 from metfa.text._text_model import TextModel
 from metfa.text.lemna import LEMNA
-from metfa.text.synonyms import Synonyms
+from metfa.text.sense_synonyms import SenseSynonyms
 from metfa.text.word_for_word import WordForWord
 from metfa.text.words import words_of
 
@@ -34,7 +34,7 @@ def explain_text(
     target: Any = None,
     *,
     method: Callable[[Any], Any] = LEMNA,
-    noise: Any = Synonyms(0.3),  # noqa: B008 - holds only settings; the table is read when a word is replaced
+    noise: Any = SenseSynonyms(0.5),  # noqa: B008 - holds only settings; the table is read when a word is replaced
     n_samples: int | Until = 10,
     batch_size: int | None = None,
     rng: Any = None,
@@ -58,8 +58,9 @@ def explain_text(
         attributions (batch, words).
         If that explainer has randomness of its own, wrap it: ``lambda model: metfa.seeded(mine(model))``.
     noise : callable or None
-        ``f(text, rng) -> text`` with as many words. The default is the paper's `Synonyms`, which replaces each word
-        with probability 0.3. None samples only the explainer's own randomness.
+        ``f(text, rng) -> text`` with as many words. The default replaces words by synonyms in their most frequent
+        sense (`SenseSynonyms`). The paper's is ``metfa.text.Synonyms(0.3)``, which takes any sense: more words change,
+        and what the text says changes too. None samples only the explainer's own randomness.
     n_samples, batch_size, rng, run
         As in `metfa.explain`. The features have the names of the words.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -64,7 +64,7 @@ class Occlusion:
     def __repr__(self) -> str:
         return one_line(self)
 
-    model = model_itself
+    model: ClassVar[property] = model_itself
     signed = keeps_signs
     rows_independent = True  # no call of the model holds copies of two rows
 

@@ -22,6 +22,9 @@ from metfa._base.validation import positive_int
 from metfa.results.cautions import FLIPS_FROM, cautions
 from metfa.results.sample import AttributionSample
 from metfa.text._lines import broken, columns_of, cut, flow
+from metfa.text.answer_views import WARNING, answer_html, answer_terminal
+from metfa.text.answered import is_answer
+from metfa.text.findings import Findings
 from metfa.text.reading import NOT_TESTED, Reading, harmless_text, short_number, words_explained
 
 __all__ = ["render_html", "render_terminal"]
@@ -29,7 +32,6 @@ __all__ = ["render_html", "render_terminal"]
 STRONGEST = 0.6  # opacity of a background on which both black and white letters can be read
 STEPS = {1: (180, 215, 208), -1: (110, 74, 39)}  # of 256 colours, grey to vivid, under black letters
 FAINT = 0.35  # of the strength of colours and marks under a caution
-WARNING = "margin:0 0 .6em;padding-left:.6em;border-left:.3em solid #c62828;font-weight:bold"
 FAINTEST = 0.1  # share of the largest score; below it a terminal shows no background
 MARKS = {"important": "*{}*", "positive": "*{}*", "negative": "~{}~", "undecided": "({})"}  # in plain text
 ESCAPES = {"important": "1;4", "positive": "1;4", "negative": "3;4", "unimportant": "2"}  # in a terminal
@@ -56,13 +58,15 @@ def render_html(
 ) -> str:
     """Show an explained text as HTML: background by score, marks by significance, figures on hover, and a legend.
 
+    Of an answer (`metfa.text.explain_answer`) each sentence opens to its sources with error bars.
+
     The page around it sets the colours of letters and page, light or dark. There are no scripts, no style sheets and no
     links; everything is escaped.
 
     Parameters
     ----------
     sample : AttributionSample
-        Sample of one text, as `metfa.text.explain_text` returns it.
+        Sample of one text, as `metfa.text.explain_text` returns it, or of an answer.
     title : str, optional
         Heading, such as the meaning of the class.
     threshold, alpha, correction, split
@@ -99,8 +103,14 @@ def render_html(
     7
     """
     _check_look(title, page=page)
-    words_explained(sample)
+    answer = is_answer(sample)
+    if not answer:
+        words_explained(sample)
     terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
+    if answer:
+        found = Findings.of(sample, terms, confidence_level, flips_from)
+        body = answer_html(found, title=title and harmless_text(title))
+        return _paged(body, title or "Sources of an answer") if page else body
     reading = Reading.of(sample, terms, confidence_level)
     warned = cautions(sample, 0, flips_from)
     faint = FAINT if warned else 1.0
@@ -110,7 +120,7 @@ def render_html(
         for index, (word, strength) in enumerate(zip(reading.words.words, reading.strengths, strict=True))
     ]
     shown = gaps[0] + "".join(word + gap for word, gap in zip(words, gaps[1:], strict=True))
-    named = html.escape(harmless_text(title or "Explained text"))
+    named = html.escape(harmless_text(title or ""))
     heading = "" if title is None else f'<p style="margin:0 0 .6em;font-weight:bold">{named}</p>'
     heading += "".join(f'<p style="{WARNING}">{html.escape(text)}</p>' for text in [*warned, *reading.nothing])
     background = _span("background", NOT_TESTED, faint, None)
@@ -127,8 +137,11 @@ def render_html(
         f'<div style="margin-top:.9em;padding-top:.5em;border-top:1px solid #8888;font-size:.8em;line-height:1.5;'
         f'overflow-wrap:anywhere">{below}</div></div>'
     )
-    if not page:
-        return body
+    return _paged(body, title or "Explained text") if page else body
+
+
+def _paged(body: str, title: str) -> str:
+    named = html.escape(harmless_text(title))
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -182,6 +195,7 @@ def render_terminal(
 
     Without colours a word is ``*important*``, ``(undecided)`` or unimportant; for signed scores ``*positive*``,
     ``~negative~`` or ``(undecided)``. Parts of a text that get more, or less, than the rest look as those of a sign.
+    Below each sentence of an answer there is a table of its sources, with error bars.
 
     Parameters
     ----------
@@ -209,11 +223,17 @@ def render_terminal(
     A *good* film!
     """
     _check_look(title, colour=False if colour is None else colour)
-    words_explained(sample)
-    terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
-    reading = Reading.of(sample, terms, confidence_level)
     colour = _wants_colour() if colour is None else colour
     width = shutil.get_terminal_size().columns if width is None else positive_int(width, "width")
+    answer = is_answer(sample)
+    if not answer:
+        words_explained(sample)
+    terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
+    if answer:
+        above = [] if title is None else [harmless_text(title)]
+        found = Findings.of(sample, terms, confidence_level, flips_from)
+        return answer_terminal(found, width=width, colour=colour, above=above)
+    reading = Reading.of(sample, terms, confidence_level)
     warned = cautions(sample, 0, flips_from)
     faint = FAINT if warned else 1.0
     above = [*([] if title is None else [title]), *(f"CAUTION: {text}" for text in [*warned, *reading.nothing])]

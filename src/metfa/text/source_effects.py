@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from metfa._arrays import is_array, to_host
-from metfa._base.validation import check_number, positive_int, shown
+from metfa._base.validation import positive_int, shown
 from metfa.calls.targets import row_targets
 from metfa.results.corrections import STATEMENTS
 from metfa.results.terms import Terms
 from metfa.sampling.randomised import row_generators
 from metfa.sampling.streams import Purpose, content_digest, root_entropy, stream
+from metfa.text._asked_scorer import AskedScorer, check_scorer, checked_delta
 from metfa.text._control import Control
 from metfa.text._sources import checked_rows, grouped, kept_sources
 
@@ -63,6 +62,11 @@ class SourceEffects:
     pilot : int
         Prompts that fit the guess h, once for each prompt of sources. They are no samples. With more than 200 samples
         48 found more than 24.
+    deterministic : bool, optional
+        Whether the scorer gives a prompt the same score whenever it is asked. Then no prompt is paid for twice; the
+        first that would be is asked for again, to see whether it is true. None: as the scorer says by an attribute of
+        that name (`metfa.text.AnswerScorer` does), else False. A cache of a *noisy* scorer's answers gave false marks
+        in a third of the prompts, where fresh answers gave .001.
     rng : int, numpy.random.Generator or None
         Seed of the pilot's choices, and of direct calls; `metfa.explain` passes its own generators for the samples.
 
@@ -112,55 +116,58 @@ class SourceEffects:
     delta: float | None = field(default=None, kw_only=True)
     groups: Mapping[str, Sequence[int]] | None = field(default=None, kw_only=True)
     pilot: int = field(default=PILOT, kw_only=True)
+    deterministic: bool | None = field(default=None, kw_only=True, repr=False)
     rng: Any = field(default=0, kw_only=True, repr=False)
-    _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _controls_of: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _asked: AskedScorer = field(init=False, repr=False, compare=False)
+    _root: int = field(init=False, repr=False, compare=False)
 
     signed = True
     if_it_varies = VARIES
     rows_independent = True  # a prompt is scored by itself
 
     def __post_init__(self) -> None:
-        if isinstance(self.scorer, type) or not callable(self.scorer):
-            raise TypeError(
-                f"`scorer` must be a function (list of lists of kept sources) -> scores, got {shown(self.scorer)}: "
-                "for a network of Hugging Face write `metfa.text.AnswerScorer(model, tokenizer, ...)`"
-            )
+        check_scorer(self.scorer)
         object.__setattr__(self, "delta", checked_delta(self.delta, self.scorer))
         object.__setattr__(self, "pilot", positive_int(self.pilot, "pilot", minimum=2))
         if self.groups is not None:
             grouped(self.groups, None)
             kept = {str(name): tuple(map(int, places)) for name, places in self.groups.items()}
             object.__setattr__(self, "groups", kept)
-        object.__setattr__(self, "_known", {"root": root_entropy(self.rng), "asked": 0})
+        object.__setattr__(self, "_asked", AskedScorer(self.scorer, self.deterministic))
+        object.__setattr__(self, "deterministic", self._asked.deterministic)
+        object.__setattr__(self, "_root", root_entropy(self.rng))
 
     @property
     def n_scored(self) -> int:
         """Prompts that the scorer was asked about so far, by this explainer."""
-        return self._known["asked"]
+        return self._asked.n
 
     @property
     def model(self) -> Callable[[Any], Any]:
         """Scores of prompts with all their sources."""
-        return self._scored
+        return self._asked.scores
 
     @property
     def default_terms(self) -> Terms:
         """Terms of its results: the threshold δ, and what the marks say."""
         delta = float(self.delta or 0)
-        at = f"{delta:.3g}"
-        sides = (f"adds more than {at} in some context", f"adds less than {at} in some context")
+        at = f"{delta:.3g} in some {self._asked.contexts}"
+        sides = (f"adds more than {at}", f"adds less than {at}")
         return Terms(delta, correction="holm", families=STATEMENTS, sides=sides, effects_at=delta)
 
     @property
     def notes(self) -> dict[str, str]:
         """What a summary of its results must say."""
-        at, of = f"{self.delta:.3g}", getattr(self.scorer, "about", None)
+        at, of, contexts = f"{self.delta:.3g}", getattr(self.scorer, "about", None), self._asked.contexts
+        law = self._asked.law
         return {
             **({} if of is None else {"score of the answer": str(of)}),
-            "exact for": f"adds at most {at} in every context (a source that does is marked as adding more with the "
+            **({"noise on prompts": f"{law}; every statement is under this law"} if law else {}),
+            "exact for": f"adds at most {at} in every {contexts} (a source that does is marked as adding more with the "
             "probability below at most)",
-            "not said": f'that a source which "adds less than {at} in some context" does not matter: another may say '
-            "the same; ask about such sources as one group",
+            "not said": f'that a source which "adds less than {at} in some {contexts}" does not matter: another may '
+            "say the same; ask about such sources as one group",
             "one score": "one draw of the source's contribution; the mean of all estimates its mean contribution, and "
             "their median does not",
             "prompts scored": f"{self.n_scored:,} by this explainer, {self.pilot} of them for the control of each "
@@ -194,7 +201,7 @@ class SourceEffects:
         controls = {row: self._controls(list(row), len(rows)) for row in places}
         masks = [rng.random(len(parts[tuple(row)])) < 0.5 for row, rng in zip(rows, generators, strict=True)]
         kept = [kept_sources(row, parts[tuple(row)], mask) for row, mask in zip(rows, masks, strict=True)]
-        scores = self._scored(kept).reshape(len(rows), -1)
+        scores = self._asked.scores(kept, generators).reshape(len(rows), -1)
         found = np.empty((len(rows), scores.shape[1], len(masks[0])))
         for row, same in places.items():
             chosen = np.array([masks[place] for place in same])
@@ -211,77 +218,42 @@ class SourceEffects:
         (row,) = checked_rows([list(sources)])
         _, parts = grouped(self.groups, len(row))
         key = content_digest(row)
-        rng = stream(self._known["root"], key, 0, Purpose.PILOT)
+        rng = stream(self._root, key, 0, Purpose.PILOT)
         masks = rng.random((self.pilot, len(parts))) < 0.5
         known = [] if scores is None else list(scores)[: self.pilot]
         while len(known) < self.pilot:
             chosen = masks[len(known) : len(known) + at_a_time]
-            known += list(self._scored([kept_sources(row, parts, mask) for mask in chosen]).reshape(len(chosen), -1))
+            rngs = [self._noise_of(key, 1 + len(known) + place) for place in range(len(chosen))]
+            known += list(
+                self._asked.scores([kept_sources(row, parts, mask) for mask in chosen], rngs).reshape(len(chosen), -1)
+            )
             if progress is not None:
                 progress(known)
         table = np.array(known, dtype=np.float64).reshape(self.pilot, -1)
-        self._known[key] = tuple(Control.fitted(masks, column) for column in table.T)
+        self._controls_of[key] = tuple(Control.fitted(masks, column) for column in table.T)
         return known
 
     def _controls(self, row: list[str], at_a_time: int) -> tuple[Control, ...]:
         """The controls of a prompt, one for each answer; its pilot is asked for once."""
         key = content_digest(row)
-        if key not in self._known:
+        if key not in self._controls_of:
             self._learn(row, at_a_time=at_a_time)
-        return self._known[key]
+        return self._controls_of[key]
 
-    def _scored(self, rows: list[list[str]]) -> np.ndarray:
-        """Finite scores of prompts, (rows,) or (rows, answers)."""
-        self._known["asked"] += len(rows)
-        scores = _numbers(self.scorer([list(row) for row in rows]))
-        if scores.ndim not in (1, 2) or 0 in scores.shape or len(scores) != len(rows):
-            raise ValueError(
-                "`scorer` must return one score a prompt, or one for each answer, (prompts,) or (prompts, answers), "
-                f"got shape {scores.shape} for {len(rows)} prompt{'s' * (len(rows) > 1)}"
-            )
-        wrong = ~np.isfinite(scores.reshape(len(rows), -1)).all(axis=1)
-        if wrong.any():
-            place = int(wrong.argmax())
-            raise ValueError(
-                f"`scorer` returned {scores[place]} for prompt {place} of {len(rows)}, which keeps {len(rows[place])} "
-                "sources: a score must be finite. For a probability of 1 or 0 return a bounded logit"
-            )
-        return scores
+    @property
+    def noisy(self) -> bool:
+        """Whether the scorer's prompts are noisy, by generators of their own."""
+        return self._asked.noisy
 
+    def noisy_scores(self, row: list[str], start: int, stop: int) -> np.ndarray:
+        """Scores (stop - start, answers) of the whole prompt under the scorer's noise."""
+        key = content_digest(row)
+        rngs = [self._noise_of(key, 1 + self.pilot + number) for number in range(start, stop)]
+        return self._asked.scores([row] * len(rngs), rngs).reshape(len(rngs), -1)
 
-def _numbers(answer: Any) -> np.ndarray:
-    """What a scorer returned, in float64, whole numbers too; raises for anything but numbers."""
-    try:
-        found = np.asarray(to_host(answer) if is_array(answer) else answer)
-    except (TypeError, ValueError, RuntimeError):  # rows of unequal length; tensors that NumPy cannot read
-        found = np.array(None)
-    if found.dtype.kind not in "fiub":
-        text = found.dtype.kind in "US"
-        got = f"texts such as {str(found.flat[0])!r:.60}" if text and found.size else shown(answer)
-        raise TypeError(
-            f"`scorer` must return numbers, one score a prompt or one for each answer, got {got}: a score says how "
-            "likely the given answer is, such as its log-probability"
-        )
-    return found.astype(np.float64)
-
-
-def checked_delta(delta: Any, scorer: Any) -> float:
-    """δ as a float, by default the scorer's; raises unless it is above 0."""
-    if delta is None:
-        delta = getattr(scorer, "delta", None)
-    if delta is None:
-        raise ValueError(
-            "`delta` must be given, as this scorer has none of its own: the smallest rise of its score that matters, "
-            "such as `delta=math.log(2)` for log-probabilities (the odds of the answer double)"
-        )
-    number = check_number(delta, "delta", least=-math.inf)
-    if number <= 0:
-        raise ValueError(
-            f"`delta` must be above 0, got {number:g}: removing any text changes the score of a language model a "
-            "little, so that with enough prompts nearly every source would be marked; write the smallest rise that "
-            "matters, such as `delta=math.log(2)` for log-probabilities"
-        )
-    return number
+    def _noise_of(self, key: str, number: int) -> np.random.Generator:
+        """Generator of the noise on a prompt that is no sample, by the digest of its sources and a number above 0."""
+        return stream(self._root, key, number, Purpose.PILOT)
 
 
 def _targets(target: Any, n_rows: int, n_answers: int) -> list[int]:

@@ -1,23 +1,21 @@
-"""`Synonyms`, a noise on words: each word is replaced by a synonym with a given probability."""
+"""`Synonyms`, the paper's noise on words: each word is replaced by a synonym in any sense, with a given probability."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import as_path, check_flag, check_function, check_number, did_you_mean, keep, shown
-from metfa.text._wordnet import FILES, PARTS, look_up_in
+from metfa._base.validation import as_path, check_flag, check_number, keep
+from metfa.text._parts_of_speech import kept_parts, parts_of
+from metfa.text._replacing import replaced_words
+from metfa.text._wordnet import FILES, look_up_in
 from metfa.text.words import Words, words_of
 
-__all__ = ["Synonyms"]
-
-NO_PART = "other"
-SHORT = {"adjective": "adj", "adverb": "adv"}
+__all__ = ["Synonyms", "kept_folder"]
 
 
 @dataclass(frozen=True)
@@ -95,25 +93,12 @@ class Synonyms:
         if self.p > 1:
             raise ValueError(f"`p` must be a probability from 0 to 1, got {self.p}")
         keep(self, multi_word=check_flag(self.multi_word, "multi_word"))
-        object.__setattr__(self, "part_of_speech", _kept_parts(self.part_of_speech))
+        object.__setattr__(self, "part_of_speech", kept_parts(self.part_of_speech))
         object.__setattr__(self, "wordnet", _kept_wordnet(self.wordnet))
 
     def __call__(self, row: Any, rng: np.random.Generator) -> Any:
         """Copy of a text, or of a list of tokens, in which words are replaced, with numbers from `rng`."""
-        if not isinstance(rng, np.random.Generator):
-            raise TypeError(
-                f"`rng` must be a numpy.random.Generator, got {type(rng).__name__}: write `np.random.default_rng(seed)`"
-            )
-        words = words_of(row)
-        synonyms = self._synonyms_at(words)
-        draws = rng.random((len(words), 2))
-        changed = list(words.words)
-        for place in map(int, np.flatnonzero(draws[:, 0] < self.p)):
-            found = synonyms(place)
-            if found:
-                changed[place] = _cased(found[int(draws[place, 1] * len(found))], like=changed[place])
-        noisy = words.replaced(changed)
-        return tuple(noisy) if isinstance(row, tuple) else noisy
+        return replaced_words(row, self.p, rng, self._synonyms_at)
 
     def candidates(self, row: Any) -> tuple[tuple[str, ...], ...]:
         """Synonyms that may replace each word of a text, in lower case and in the order of the senses."""
@@ -126,7 +111,7 @@ class Synonyms:
 
     def _synonyms_at(self, words: Words) -> Callable[[int], tuple[str, ...]]:
         """Function from the place of a word to its synonyms."""
-        parts = self._parts_of(words.words)
+        parts = parts_of(self.part_of_speech, words.words)
         joint = " " if words.gaps is None else "-"
         look_up = look_up_in(self.wordnet)
 
@@ -141,63 +126,20 @@ class Synonyms:
 
         return synonyms
 
-    def _parts_of(self, words: Sequence[str]) -> list[tuple[str, ...]]:
-        """Parts of speech to look each word up in."""
-        if not callable(self.part_of_speech):
-            return [self.part_of_speech or tuple(PARTS)] * len(words)
-        tags: Any = self.part_of_speech(list(words))
-        if isinstance(tags, str) or not hasattr(tags, "__len__"):
-            raise TypeError(f"`part_of_speech` must return a list with one entry a word, got {type(tags).__name__}")
-        if len(tags) != len(words):
-            raise ValueError(f"`part_of_speech` must return one entry a word, got {len(tags)} for {len(words)} words")
-        return [tuple(PARTS) if tag is None else () if tag == NO_PART else (_part(tag, NO_PART),) for tag in tags]
 
-
-def _cased(synonym: str, like: str) -> str:
-    if len(like) > 1 and like.isupper():
-        return synonym.upper()
-    if like[0].isupper() and like[1:] == like[1:].lower():  # also a single letter at the start of a sentence
-        return synonym[0].upper() + synonym[1:]
-    return synonym
-
-
-def _part(name: Any, *others: str) -> str:
-    allowed = [*PARTS, *others]
-    if not isinstance(name, str):
-        raise TypeError(f"`part_of_speech` must name {', '.join(allowed)}, got {type(name).__name__}: {name!r}")
-    if name not in allowed:
-        hint = f", did you mean {SHORT[name]!r}?" if name in SHORT else did_you_mean(name, allowed)
-        raise ValueError(f"`part_of_speech` must name {', '.join(allowed)}, got {name!r}{hint}")
-    return name
-
-
-def _kept_parts(given: Any) -> Any:
-    """`part_of_speech` in the form that is kept: None, a function, or names in a fixed order."""
-    if given is None:
-        return None
-    if callable(given):
-        check_function(given, "part_of_speech", "part_of_speech(words)", [])
-        return given
-    if isinstance(given, str):
-        return (_part(given),)
-    if not isinstance(given, AbstractSet | list | tuple):
-        raise TypeError(
-            f"`part_of_speech` must be None, a name, a set of names or a function of the words, got {shown(given)}"
-        )
-    if not given:
-        raise ValueError(f"`part_of_speech` is empty: it must name some of {', '.join(PARTS)}, or be None for all")
-    names = {_part(name) for name in given}
-    return tuple(part for part in PARTS if part in names)
+def kept_folder(given: Any, needed: list[str]) -> str:
+    """A folder of WordNet as an absolute path; raises unless it has the `needed` files."""
+    folder = as_path(given, "wordnet").absolute()
+    missing = [name for name in needed if not (folder / name).is_file()]
+    if missing:
+        raise FileNotFoundError(f"`wordnet` must be a folder with WordNet's files, but {folder} lacks {missing[0]}")
+    return str(folder)
 
 
 def _kept_wordnet(given: Any) -> Any:
     """`wordnet` in the form that is kept: None, an absolute path, or an object such as nltk's corpus."""
     if isinstance(given, str | PathLike):
-        folder = as_path(given, "wordnet").absolute()
-        missing = [name for name in FILES if not (folder / name).is_file()]
-        if missing:
-            raise FileNotFoundError(f"`wordnet` must be a folder with WordNet's files, but {folder} lacks {missing[0]}")
-        return str(folder)
+        return kept_folder(given, FILES)
     if given is not None and not hasattr(given, "synsets"):  # this makes nltk load its corpus or raise LookupError
         raise TypeError(
             f"`wordnet` must be None, a folder or nltk.corpus.wordnet, got {type(given).__name__}: {given!r:.80}"

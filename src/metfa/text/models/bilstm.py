@@ -30,6 +30,12 @@ class BiLSTM(nn.Module):
         Share of entries dropped in training, of the word vectors and of both dense layers' inputs.
     """
 
+    embedding: nn.Embedding
+    lstm: nn.LSTM
+    hidden: nn.Linear
+    output: nn.Linear
+    dropout: nn.Dropout
+
     def __init__(
         self,
         n_tokens: int,

@@ -23,5 +23,5 @@ if __name__ == "__main__":
     )
     print(
         f"import metfa: {statistics.median(seconds):.3f} s more than NumPy ({seconds[0]:.3f} to {seconds[-1]:.3f} in "
-        f"{options.rounds} processes), target at most 0.3 s"
+        f"{options.rounds} processes), target at most 0.25 s"
     )

@@ -1,0 +1,74 @@
+"""`generate_answer`: what a causal language model answers to a prompt of sources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from metfa._base.validation import positive_int
+from metfa.calls.guard import model_in_evaluation
+from metfa.text._prompts import Prompts, check_language_model, most_tokens
+from metfa.text._sources import checked_sources
+
+__all__ = ["generate_answer"]
+
+
+def generate_answer(
+    model: Any,
+    tokenizer: Any,
+    sources: list[str] | Mapping[str, str],
+    *,
+    template: str | Callable[[list[str]], str] = "{sources}\n\n{question}\n",
+    question: str = "",
+    separator: str = "\n",
+    max_tokens: int = 100,
+) -> str:
+    """Answer of a causal language model of Hugging Face to a prompt of sources: its likeliest next token each time.
+
+    The prompt is that of `metfa.text.AnswerScorer` with the same settings, so that the answer can be given to it.
+
+    Parameters
+    ----------
+    model, tokenizer, template, question, separator
+        As for `metfa.text.AnswerScorer`.
+    sources : list of str, or dict of str -> str
+        As for `metfa.text.explain_answer`.
+    max_tokens : int
+        The answer ends after so many tokens, if the model does not end it before. An answer that was cut in this way is
+        as good to explain as any other.
+
+    Returns
+    -------
+    str
+        With the blank in front that the model wrote; without special tokens, and without blanks at its end.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For bad arguments; a prompt that, with `max_tokens` more, is longer than the model reads; an empty answer.
+    """
+    check_language_model(model, tokenizer)
+    prompts = Prompts(template, question, separator)
+    row, _ = checked_sources(sources)
+    most = positive_int(max_tokens, "max_tokens")
+    ids = prompts.tokens(tokenizer, row)
+    if len(ids) + most > most_tokens(model, tokenizer):
+        raise ValueError(
+            f"the prompt has {len(ids):,} tokens and `max_tokens` is {most:,}, and the model reads "
+            f"{most_tokens(model, tokenizer):,}: leave sources out, or take shorter ones"
+        )
+    import torch
+
+    given = torch.tensor([ids], device=next(iter(model.parameters())).device)
+    settings = {} if tokenizer.eos_token_id is None else {"pad_token_id": tokenizer.eos_token_id}
+    with model_in_evaluation(model), torch.no_grad():
+        found = model.generate(
+            input_ids=given, attention_mask=torch.ones_like(given), max_new_tokens=most, do_sample=False, num_beams=1,
+            **settings,
+        )  # fmt: skip
+    answer = tokenizer.decode(
+        found[0, len(ids) :], skip_special_tokens=True, clean_up_tokenization_spaces=False
+    ).rstrip()
+    if not answer:
+        raise ValueError("the model ends its answer at once: write the answer that shall be explained")
+    return answer

@@ -1,0 +1,62 @@
+"""Pages of answers: one section, whose sentences are chosen; what they hold, and what they say without scripts."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+
+from metfa import report
+from metfa.text import explain_answer
+
+LOG2 = math.log(2)
+SOURCES = {
+    "chronicle": "Opened in 1932.",
+    "recipe": "</script><b>eggs</b>",
+    "plaque": "OPENED 1932",
+    "map": "Sydney. " * 60,
+}
+
+
+def scorer(rows):
+    texts = [" ".join(row) for row in rows]
+    return np.array([[5.0 * ("1932" in t), 2.0 * ("Sydney" in t)] for t in texts])
+
+
+@pytest.fixture(scope="module")
+def answer():
+    said = ["It opened in <i>1932</i>.", "It is in Sydney."]
+    year = {"the year": ["chronicle", "plaque"]}
+    return explain_answer(scorer, SOURCES, delta=LOG2, answers=said, groups=year, n_samples=40, rng=0)
+
+
+def test_the_page_holds_all_sentences_in_one_section(answer, tmp_path):
+    page = report.write(tmp_path / "page.html", answer).read_text(encoding="utf-8")
+    assert page.count('<section class="result answer"') == 1
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
+    (result,) = data["results"]
+    assert [row["name"] for row in result["rows"]] == ["It opened in <i>1932</i>.", "It is in Sydney."]
+    assert result["sources"][0] == {
+        "members": [["chronicle", "Opened in 1932."], ["plaque", "OPENED 1932"]],
+        "group": True,
+    }
+    assert result["names"] == ["the year", "recipe", "map"]
+    plain = re.sub(r"<(script|style).*?</\1>", "", page, flags=re.DOTALL)
+    assert "unimportant" not in plain
+    assert "“It opened in &lt;i&gt;1932&lt;/i&gt;.”: the year; “It is in Sydney.”: map" in plain
+    assert "this does not say that it does not matter" in plain
+    assert "<td>recipe</td>" in plain
+    assert "</script><b>" not in page
+    assert len(page) < 150_000
+
+
+def test_too_few_samples_are_said_and_other_terms_are_shown(answer, tmp_path):
+    few = explain_answer(scorer, SOURCES, delta=LOG2, n_samples=3, rng=0)
+    page = report.write(tmp_path / "few.html", few).read_text(encoding="utf-8")
+    assert "too few prompts to decide anything" in page
+    page = report.write(tmp_path / "page.html", {"why": answer}, threshold=[0.5, 3.0], correction="none").read_text()
+    assert "above 0.5, 3 more often" in page
+    assert '<h2 id="name-0">why</h2>' in page
+    with pytest.raises(ValueError, match="one number for each"):
+        report.write(tmp_path / "no.html", answer, threshold=[0.5, 1.0, 2.0])

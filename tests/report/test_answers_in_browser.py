@@ -1,0 +1,70 @@
+"""The page of an answer in a browser: sentences are chosen by keys and clicks, and decided as metfa decides."""
+
+import math
+
+import numpy as np
+
+from metfa import report
+from metfa.text import explain_answer, explain_answer_tree
+from metfa.text.findings import Findings
+
+SOURCES = {
+    "chronicle": "Opened in 1932.",
+    "recipe": "<b>Whisk</b> two eggs.",
+    "plaque": "OPENED 1932",
+    "map": "Sydney. " * 60,
+}
+
+
+def scorer(rows):
+    texts = [" ".join(row) for row in rows]
+    return np.array([[5.0 * ("1932" in t), 2.0 * ("Sydney" in t) + 0.8 * ("1932" in t)] for t in texts])
+
+
+def test_a_sentence_is_chosen_and_its_sources_are_decided_as_in_python(open_page, tmp_path):
+    said = ["It opened in <i>1932</i>.", "It is in Sydney."]
+    answer = explain_answer(scorer, SOURCES, delta=math.log(2), answers=said, n_samples=40, rng=0)
+    opened = open_page(report.write(tmp_path / "page.html", answer))
+    page = opened.page
+    sentences, rows = page.locator(".sentence"), page.locator(".answer-view .row")
+
+    def marks():
+        return page.evaluate("() => window.metfaReport[0].result.each.map((row) => Array.from(row.marks))")
+
+    named = Findings.of(answer, answer.terms(), 0.95).named(0)
+    assert set(named.split(", ")) == {"chronicle", "plaque"}
+    assert marks() == answer.significance_map().tolist()
+    assert sentences.nth(0).inner_text() == f"It opened in <i>1932</i>. [{named}]"
+    assert sentences.nth(1).get_attribute("aria-checked") == "false"
+    assert rows.nth(0).inner_text().startswith(named.split(",")[0])
+    sentences.nth(0).focus()
+    page.keyboard.press("ArrowRight")
+    assert sentences.nth(1).get_attribute("aria-checked") == "true"
+    assert rows.nth(0).get_attribute("aria-label").startswith("map: ")
+    assert "adds more than 0.693 in some context" in rows.nth(0).get_attribute("aria-label")
+    assert "<b>Whisk</b> two eggs." in page.inner_text(".bars")
+    rows.nth(0).focus()
+    page.keyboard.press("ArrowDown")
+    assert page.inner_text(".reading h3") == named.split(", ")[0]
+    sentences.nth(0).click()
+    assert page.inner_text(".chosen-answer h3") == "It opened in <i>1932</i>."
+    opened.slide("[name=alpha]", 0)  # too small for so few samples
+    page.select_option("[name=correction]", "none")
+    levels = page.evaluate("() => JSON.parse(document.getElementById('data').textContent).alphas")
+    expected = answer.significance_map(alpha=levels[0], correction="none")
+    assert marks() == expected.tolist()
+    cited = ["[none is found]" if not (row > 0).any() else "[" for row in expected]
+    assert all(text in sentences.nth(k).inner_text() for k, text in enumerate(cited))
+    page.click("button[type=reset]")
+    page.wait_for_function("() => document.querySelector('.sentence').innerText.includes('plaque')")
+
+
+def test_a_sentence_is_chosen_on_all_levels_of_a_tree(open_page, tmp_path):
+    documents = {"a": "It rained. Opened in 1932.", "b": "Sydney is there. It is warm."}
+    tree = explain_answer_tree(scorer, documents, delta=math.log(2), n_samples=25, rng=0)
+    page = open_page(tree.report(tmp_path / "page.html")).page
+    assert page.locator("h2").all_inner_texts() == list(tree.headed)
+    chosen = page.locator(".sentence.is-chosen")
+    assert chosen.count() == 2
+    page.locator(".sentence").nth(1).click()
+    assert all("answer 1" in text for text in chosen.all_inner_texts())
