@@ -24,7 +24,7 @@ from benchmarks.truth.task import Data, Fitted, Part, Task
 from benchmarks.truth.training import perceptron, trained
 
 __all__ = [
-    "FUNCTIONS", "LEAST_VALUE", "TABLES", "Planted", "background", "coalitions", "of_coalitions", "piecewise",
+    "FUNCTIONS", "LEAST_VALUE", "Planted", "background", "coalitions", "of_coalitions", "piecewise",
     "shapley_values", "tables",
 ]  # fmt: skip
 
@@ -188,6 +188,3 @@ def tables(*rhos: float, names: tuple[str, ...] = ("linear", "additive")) -> lis
                     )
                 )
     return found
-
-
-TABLES = [*tables(0.0, 0.75), *tables(0.0, names=("suppressor", "piecewise linear"))]
