@@ -1,9 +1,9 @@
 """Builds the sdist and the wheel, and tries them in clean environments: what ``make release-check`` runs.
 
-``python scripts/release_check.py [--only NAME ...] [--keep FOLDER]`` needs the standard library alone. It builds what git
-tracks, and checks the metadata and the files. It installs the wheel into a new environment of each Python from 3.10 to
-3.14 that is there, and names the others as untried; then into one for each extra. The README's first commands run from
-the wheel.
+``python scripts/release_check.py [--only NAME ...] [--keep FOLDER]`` needs the standard library alone. It builds what
+git tracks, and checks the metadata and the files. It installs the wheel into a new environment of each Python from 3.10
+to 3.14 that is there, and names the others as untried; then into one for each extra. The README's first commands run
+from the wheel.
 """
 
 from __future__ import annotations

@@ -74,14 +74,25 @@ def pytest_sessionfinish(session):
 
 
 @pytest.fixture
-def quick_figures(monkeypatch):
-    """Figures are drawn, but with fewer pixels and no layout, which takes most of the time."""
+def quick_figures(monkeypatch, request):
+    """Figures are made, but without layout and with few pixels, and empty unless a test asks for `whole_figures`.
+
+    Layout and drawing take most of the time of a command.
+    """
     from matplotlib.figure import Figure
 
     whole = Figure.savefig
 
     def savefig(figure, *arguments, **settings):
         figure.set_layout_engine("none")
+        if "whole_figures" not in request.fixturenames:
+            for part in (*figure.subfigs, *figure.axes, *figure.legends, *figure.texts):
+                part.set_visible(False)
         whole(figure, *arguments, **{**settings, "dpi": 60})
 
     monkeypatch.setattr(Figure, "savefig", savefig)
+
+
+@pytest.fixture
+def whole_figures():
+    """The files of figures show what is in them, see `quick_figures`."""

@@ -51,7 +51,7 @@ def values(folder):
 
 
 @pytest.mark.slow
-def test_one_picture(explain, picture, tmp_path):
+def test_one_picture(explain, picture, tmp_path, whole_figures):
     done = explain(picture, "--out", "out")
     assert done.code == 0
     folder = tmp_path / "out"
@@ -237,7 +237,7 @@ def test_until_intervals_are_narrow_whatever_is_tested_afterwards(explain, pictu
 
 
 @pytest.mark.slow
-def test_a_certificate(explain, picture, tmp_path):
+def test_a_certificate(explain, picture, tmp_path, whole_figures):
     noise = ("--noise", "gaussian:0.1", "--samples", "20")
     done = explain(picture, "--out", "out", "--certify", "--threshold", "0.3", *noise)
     assert done.code == 0

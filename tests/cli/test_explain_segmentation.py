@@ -44,7 +44,7 @@ def mistake(done):
 
 
 @pytest.mark.slow
-def test_figure_report_and_samples(explain_segmentation, metfa_command, scene, tmp_path):
+def test_figure_report_and_samples(explain_segmentation, metfa_command, scene, tmp_path, whole_figures):
     done = explain_segmentation("--out", "out")
     assert done.code == 0
     found = {path.name for path in (tmp_path / "out").iterdir()}
@@ -207,7 +207,7 @@ def test_a_damaged_region_is_one_line(explain_segmentation, metfa_command, tmp_p
     assert "region.npy is no array file" in metfa_command("show", "out").error
 
 
-def test_regions_around_the_object(explain_segmentation, metfa_command, scene, tmp_path):
+def test_regions_around_the_object(explain_segmentation, metfa_command, scene, tmp_path, whole_figures):
     """In the report, the figure and the page; the object's own pixels are in no region, and in no rest."""
     done = explain_segmentation("--regions", "grid:4", "--out", "out", samples=10)
     assert done.code == 0

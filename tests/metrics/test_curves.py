@@ -221,9 +221,10 @@ class TestAgainstASlowImplementation:
         model[0].register_forward_hook(lambda _, args, output: seen.append(output.dtype))
         images = torch.from_numpy(IMAGES).float()
         exact = overall(model, images, MAPS, 0)
+        called = Called(model, fast="bfloat16", memory_format=torch.channels_last)
+        called.scores(images)  # shows how to fold
         seen.clear()
-        settings = {"fast": "bfloat16", "memory_format": torch.channels_last}
-        result = overall(Called(model, **settings), images, MAPS, 0)
+        result = overall(called, images, MAPS, 0)
         assert set(seen) == {1, torch.bfloat16}
         assert 0 < np.abs(result.score - exact.score).max() < 0.05
 

@@ -186,7 +186,7 @@ class GradCAMMethod:
 
 def from_gradcam(
     method: Any,
-    model: Any = None,
+    model: nn.Module | Called | None = None,
     layer: str | nn.Module | Sequence[str | nn.Module] | None = None,
     *,
     target_of: Callable[[Any], Any] | None = None,

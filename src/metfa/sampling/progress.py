@@ -7,7 +7,6 @@ computed depends on the time.
 
 from __future__ import annotations
 
-import logging
 import sys
 import time
 from contextlib import ExitStack
@@ -22,7 +21,6 @@ __all__ = ["Progress"]
 LONG = 60.0  # seconds from which on a run is announced
 DELAY = 0.3  # seconds from which on the bar moves within maps
 FIRST = 2.0  # seconds after which it is known how fast the model is
-LOG = logging.getLogger("metfa")
 
 
 class Progress:
@@ -115,7 +113,9 @@ class Progress:
             return
         of_each = f" × {self._each:,} {self._noun}" if self._counts else " maps"
         text = f"about {_in_words(whole)}; {self._method}, {self._maps:,}{of_each}"
-        LOG.info(text)
+        import logging  # which takes a while
+
+        logging.getLogger("metfa").info(text)
         if self._shown:
             self._bar.write(text, file=sys.stderr)
 

@@ -54,6 +54,10 @@ __all__ = [
 ]
 
 
+PREDICTIONS = ("predict", "predict_proba", "predict_log_proba", "decision_function")  # of models of tables
+OF_A_TABLE = "`metfa.tables.explain(model, inputs, background=train)` explains a fitted model of tables"
+
+
 def explained_model(explainer: Any) -> Any:
     """The model behind an explainer: `.model`, or a bound Captum method's `forward_func`; None where unknown."""
     owner = owner_of(explainer)
@@ -112,6 +116,7 @@ def check_explainer(explainer: Any, row_args: Iterable[str] | None = None) -> No
         raise TypeError(f"`explainer` is {adapter}")
     if not callable(explainer):
         hint = "; pass its method, as in `Saliency(model).attribute`" if hasattr(explainer, "attribute") else ""
+        hint = f"; {OF_A_TABLE}" if hasattr(explainer, "predict") else hint
         raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}{hint}")
     if isinstance(explainer, type):
         raise TypeError(f"`explainer` must be an explainer, got the class {explainer.__name__}: make one of a model")
@@ -119,6 +124,11 @@ def check_explainer(explainer: Any, row_args: Iterable[str] | None = None) -> No
         raise TypeError(
             f"`explainer` must be an explainer, got the model itself ({type(explainer).__name__}): make an explainer "
             "of it, such as `metfa.explainers.Gradient(model)`"
+        )
+    if getattr(explainer, "__name__", "") in PREDICTIONS and hasattr(owner_of(explainer), "predict"):
+        raise TypeError(
+            f"`explainer` must be an explainer, got `{type(owner_of(explainer)).__name__}.{explainer.__name__}`, the "
+            f"model's own predictions; {OF_A_TABLE}"
         )
     needed = _needed(explainer)
     further = {name: None for name in needed if row_args is None or name == "rngs" or name in row_args}

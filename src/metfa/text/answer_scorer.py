@@ -13,7 +13,6 @@ import numpy as np
 from metfa._base.validation import as_names, check_flag, one_of, positive_int, shown
 from metfa.calls.called import Called
 from metfa.calls.guard import model_in_evaluation
-from metfa.text._continuations import Continuations, Prompt
 from metfa.text._prompts import Prompts, check_language_model, most_tokens
 from metfa.text._spans import checked_spans, tokens_of_spans
 
@@ -168,6 +167,8 @@ class AnswerScorer:
                         f"the prompt of row {row} has {len(prompt):,} tokens and answer {answer} has {len(ids):,}, and "
                         f"the model reads {limit:,}: leave sources out, or take shorter ones"
                     )
+        from metfa.text._continuations import Prompt
+
         answers = [ids for ids, _ in self.tokens]
         asked = [Prompt(prompt, answers) for prompt in prompts]
         with self.model.asked() if isinstance(self.model, Called) else model_in_evaluation(self.network):
@@ -184,9 +185,11 @@ class AnswerScorer:
         return self._scores(np.array([piece.sum() for piece in pieces]), np.array(list(map(len, pieces))))
 
     @property
-    def _continuations(self) -> Continuations:
+    def _continuations(self) -> Any:
         known = self.__dict__.get("_known_continuations")
         if known is None:
+            from metfa.text._continuations import Continuations  # which needs torch
+
             lower = isinstance(self.model, Called) and self.model.fast == "bfloat16"
             known = Continuations(self.network, self.batch_size, lower=lower)
             object.__setattr__(self, "_known_continuations", known)
