@@ -9,6 +9,8 @@ tuple of inputs, or a dict of arrays with names of the inputs. It may also
   prediction;
 - have an attribute ``rows_independent = True``, which promises that a row's attributions do not depend on its
   neighbours: it is believed where maps are random, and looked at where they are not;
+- have an attribute ``rows_apart = True``, which promises that its model never reads two rows together, though rows
+  beside others may be asked about in other batches, so that rounding moves them;
 - have an attribute ``differentiable = True``, if its maps are in the graph of inputs that require a gradient (otherwise
   attacks keep the graph of every gradient that it takes);
 - have the attributes ``signed``, ``unit``, ``default_terms`` and ``notes``, see `metfa.sampling.said`.
@@ -237,7 +239,10 @@ def safe_batch_size(
             )
         seen = "" if believed else "draws random numbers, which the rows of a batch may share"
     else:
-        apart = dependence(run, together, alone, loose=explained_by_rounding(explainer)) if moved else 0.0
+        loose = explained_by_rounding(explainer)
+        apart = dependence(run, together, alone, loose=loose) if moved else 0.0
+        if apart <= loose and getattr(owner_of(explainer), "rows_apart", False):
+            apart = 0.0
         by = "takes another shape" if apart == float("inf") else f"moves by {apart:.2g} of its size"
         seen = f"lets the rows of a batch depend on each other: beside others, the map of a row {by}" if apart else ""
     if not seen:

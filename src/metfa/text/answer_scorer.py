@@ -88,7 +88,9 @@ class AnswerScorer:
     eos: bool = field(default=False, kw_only=True)
     batch_size: int = field(default=16, kw_only=True)
 
-    deterministic = True  # the same prompt gets the same score
+    deterministic = True  # a prompt has one score, up to rounding,
+    rounding = None  # which the logit of a probability near 1 enlarges without limit
+    rows_apart = True  # nothing is padded
 
     def __post_init__(self) -> None:
         check_language_model(self.network, self.tokenizer)
@@ -142,11 +144,6 @@ class AnswerScorer:
         if self.contrast is not None:
             what = f"log-probability of the answer less that of {self.contrast!r:.60}"
         return f"{what}; its end token {'counts' if self.eos else 'does not count'}"
-
-    @property
-    def rounding(self) -> float:
-        """By how much scores of one prompt in passes of other sizes may differ, for each unit of their size."""
-        return self._continuations.rounding
 
     @property
     def network(self) -> Any:
