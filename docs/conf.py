@@ -76,4 +76,4 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
-html_sidebars = {name: [] for name in ("index", "tutorial", "changelog", "bibliography", "contributing")}
+html_sidebars = {name: [] for name in ("index", "tutorial", "changelog", "bibliography", "contributing", "versions")}

@@ -79,7 +79,8 @@ def run_of(settings):
 
 def explained_text(model, words, target=None, *, n=6, **settings):
     run, settings = run_of(settings)
-    return text.explain_text(model, words, target, n_samples=n, run=run, **{"rng": 0, **settings})
+    settings = {"rng": 0, "noise": text.Synonyms(0.3), **settings}
+    return text.explain_text(model, words, target, n_samples=n, run=run, **settings)
 
 
 def explained_scene(model, image, target, *, n=6, **settings):

@@ -15,7 +15,21 @@ from typing import Any
 
 from benchmarks.truth import reading
 from benchmarks.truth.aggregate import SIX
-from benchmarks.truth.reading import OF_IMAGES, OF_TABLES, WIDENED, Results, marks, of_table, one, shown, with_error
+from benchmarks.truth.reading import (
+    OF_IMAGES,
+    OF_TABLES,
+    OF_TEXTS,
+    OF_WORDS,
+    SYNONYMS,
+    WIDENED,
+    Results,
+    marks,
+    mean_of,
+    of_table,
+    one,
+    shown,
+    with_error,
+)
 from benchmarks.truth.rules import FIXED, RULES, SIGN
 from benchmarks.truth.sentences import gains, said, which
 
@@ -133,6 +147,43 @@ def columns(found: Results) -> str:
     return as_csv(["explainer", *(label for label, _, _ in kinds)], rows)
 
 
+def more_tables(found: Results) -> str:
+    """Correlated columns and a piecewise linear function: the planted function itself beside a network."""
+    rows = []
+    for task in ("additive rho 0.75", "piecewise linear rho 0"):
+        for network in ("planted", "MLP"):
+            for explainer in OF_TABLES:
+                row = of_table(found.quick["marks"], explainer, f"> {FIXED:g}", task=task, network=network)
+                names = ("task_fdp", "task_power", "model_fdp", "model_power")
+                rows.append([f"{task}, {network}", explainer, *(with_error(row, name) for name in names)])
+    return as_csv(["task, model", "explainer", "T: false", "T: found", "M: false", "M: found"], rows)
+
+
+def others(found: Results) -> str:
+    """Digits on textures, and texts."""
+    rows = []
+    of_digits = [(task, "MLP", OF_IMAGES, {}) for task in ("digit on texture", "texture under digit")]
+    of_texts = [(task, network, OF_TEXTS, SYNONYMS) for task, network in OF_WORDS]
+    for task, network, names, about in (*of_digits, *of_texts):
+        for explainer in names:
+            row = marks(found.quick["marks"], explainer, task=task, network=network, **about)
+            cells = [with_error(row, name) for name in ("task_fdp", "task_power", "model_fdp", "model_power")]
+            rows.append([f"{task}, {network}", explainer, shown(row["marks"]), *cells])
+    return as_csv(["task, model", "explainer", "marks", "T: false", "T: found", "M: false", "M: found"], rows)
+
+
+def mosaics(found: Results) -> str:
+    rows = []
+    for explainer, kept in found.mosaics.items():
+        maps = [mean_of(kept, f"{name}, share in the cell") for name in ("vanilla", "mean", "smoothed median")]
+        default = f"{reading.DEFAULT}, none: "
+        names = ("task_fdp", "top_vanilla_fdp", "top_mean_fdp", "task_power")
+        false = [mean_of(kept, default + name) for name in names]
+        rows.append([explainer, str(len(kept.lines)), *maps, *false])
+    header = ["explainer", "mosaics", "in the cell: one map", "mean", "smoothed median", "false among the marks"]
+    return as_csv([*header, "as many of one map", "as many of the mean map", "found"], rows)
+
+
 def planted(found: Results) -> str:
     """Networks of which more is known: false marks about M are exact."""
     rows = []
@@ -162,7 +213,8 @@ def parts(found: Results) -> dict[str, str]:
     made = {
         "images.csv": images(found), "controls.csv": controls(found), "ranking.csv": ranking(found),
         "rules.csv": rules(found), "radius.csv": radius(found), "photographs.csv": photographs(found),
-        "columns.csv": columns(found), "planted.csv": planted(found), "trainings.csv": trainings(found),
+        "columns.csv": columns(found), "tables.csv": more_tables(found), "others.csv": others(found),
+        "mosaics.csv": mosaics(found), "planted.csv": planted(found), "trainings.csv": trainings(found),
         "said.inc": said(found), "gains.inc": gains(found), "which.inc": which(found),
     }  # fmt: skip
     about = found.about["quick"]

@@ -7,17 +7,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from paper import kept
 
 import metfa
 from benchmarks.truth.aggregate import SIX, read
 from benchmarks.truth.rules import RULES
 
-__all__ = ["DEFAULT", "OF_IMAGES", "OF_TABLES", "WIDENED", "Results", "marks", "of_table", "one", "shown", "with_error"]
+__all__ = [
+    "DEFAULT", "OF_IMAGES", "OF_TABLES", "OF_TEXTS", "OF_WORDS", "SYNONYMS", "WIDENED", "Results", "marks", "mean_of",
+    "of_table", "one", "shown", "with_error",
+]  # fmt: skip
 
 RESULTS = Path(__file__).parent / "results"
 DEFAULT = next(name for name, rule in RULES.items() if rule == metfa.Terms().threshold)  # the library's own
 OF_IMAGES = ("Gradient", "SmoothGrad", "IG", "RISE")
-OF_TABLES = ("Gradient", "IG", "exact SHAP", "LIME")
+OF_TABLES = ("Gradient", "IG", "exact SHAP", "conditional SHAP", "LIME")
+OF_TEXTS = ("Occlusion", "LIME", "LEMNA")
+OF_WORDS = (("KEY", "planted"), ("KEY", "BiLSTM"), ("NOT", "BiLSTM"))  # tasks and models
+SYNONYMS = {"kind": "synonyms", "std": 0.3}
 WIDENED = ("MULT white", "XOR white")  # tasks on which the radius of the noise was changed
 
 
@@ -30,6 +37,7 @@ class Results:
             for tier in ("quick", "thresholds")
         )
         self.photographs = read(folder / "photographs" / "photographs.csv")
+        self.mosaics = {name: kept.read(folder / "mosaics" / f"{name.lower()}.csv") for name in ("Gradient", "CAM")}
         self.about = {
             tier: json.loads((folder / tier / "about.json").read_text(encoding="utf-8"))
             for tier in ("quick", "thresholds")
@@ -61,6 +69,13 @@ def shown(number: float, error: float = np.nan) -> str:
         return "–"
     text = f"{number:.2f}".removeprefix("0") if abs(number) < 10 else f"{number:.1f}"
     return text if np.isnan(error) else f"{text} ± {shown(error)}"
+
+
+def mean_of(table: kept.Kept, name: str) -> str:
+    """Mean over the units of a kept table, with its standard error."""
+    values = np.array([figure if isinstance(figure, float) else np.nan for figure in table.column(name)])
+    values = values[np.isfinite(values)]
+    return shown(values.mean(), values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan)
 
 
 def with_error(row: dict[str, Any], name: str) -> str:

@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.truth.aggregate import SIX
-from benchmarks.truth.reading import OF_IMAGES, OF_TABLES, WIDENED, Results, marks, of_table, one, shown
+from benchmarks.truth.reading import (
+    OF_IMAGES,
+    OF_TABLES,
+    OF_TEXTS,
+    SYNONYMS,
+    WIDENED,
+    Results,
+    marks,
+    of_table,
+    one,
+    shown,
+)
 from benchmarks.truth.rules import FIXED, SIGN
 
 __all__ = ["gains", "said", "which"]
@@ -39,6 +50,30 @@ def said(found: Results) -> str:
         f"{shown(ig['model_unimportant'])} with IG; of the planted ones (T) {shown(gradient['task_unimportant'])} and "
         f"{shown(ig['task_unimportant'])}.",
         gradient["model_unimportant"] > 0.3, ig["model_unimportant"] > 0.3,
+    )  # fmt: skip
+    rule = {"rule": f"> {FIXED:g}", "task": "additive rho 0.75", "network": "planted"}
+    exact, conditional = (of_table(quick, f"{kind} SHAP", **rule) for kind in ("exact", "conditional"))
+    say(
+        "Which Shapley value it is decides what a mark can mean.",
+        "Where columns are correlated, conditional values mark columns that the model does not read: of the marks on "
+        f"the planted additive function itself {shown(conditional['task_fdp'])} belong to unused columns, with exact "
+        f"SHAP {shown(exact['task_fdp'])}. It is no error of the test: these medians do lie above the threshold.",
+        conditional["task_fdp"] > 0.2, exact["task_fdp"] < 0.05,
+    )  # fmt: skip
+    keys, nots = (
+        {name: marks(quick, name, task=task, network="BiLSTM", **SYNONYMS) for name in OF_TEXTS}
+        for task in ("KEY", "NOT")
+    )
+    say(
+        "What decides by its absence is hardly found.",
+        "In the texts NOT the word before the key word decides too, by being \"not\" or another one. Of the words that "
+        "decide are found "
+        + ", ".join(f"{name} {shown(row['task_power'])}" for name, row in nots.items())
+        + ", in KEY, where the key word alone decides, "
+        + ", ".join(shown(row["task_power"]) for row in keys.values())
+        + f". At most {shown(max(row['task_fdp'] for row in keys.values()))} of the marks in KEY are false about the "
+        "task.",
+        all(nots[name]["task_power"] < keys[name]["task_power"] - 0.1 for name in OF_TEXTS),
     )  # fmt: skip
     signs = {explainer: of_table(quick, explainer, SIGN) for explainer in OF_TABLES}
     corrected = of_table(quick, "exact SHAP", SIGN, correction="by")

@@ -3,8 +3,10 @@
 Linear and nonlinear additive: Liu, Khandagale, White and Neiswanger, "Synthetic benchmarks for scientific research in
 explainable machine learning", NeurIPS 2021 (arXiv:2106.12543; abacusai/xai-bench): columns N(0, (1 - rho) I + rho 11'),
 standardised predictions. Suppressor: Haufe et al., "On the interpretation of weight vectors of linear models in
-multivariate neuroimaging", NeuroImage 87, 2014. Piecewise linear: Mamalakis, Barnes and Ebert-Uphoff, "Carefully choose
-the baseline", Environmental Data Science 1, 2022 (their slopes are of climate data; ours are drawn). The code is ours.
+multivariate neuroimaging", NeuroImage 87, 2014.
+Piecewise linear: Mamalakis, Ebert-Uphoff and Barnes, "Neural network attribution methods for problems in geoscience: A
+novel synthetic benchmark dataset", Environmental Data Science 1, 2022 (their slopes are of climate data, ours drawn).
+The code is ours.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from benchmarks.truth.task import Data, Fitted, Part, Task
 from benchmarks.truth.training import perceptron, trained
 
 __all__ = [
-    "FUNCTIONS", "LEAST_VALUE", "TABLES", "Planted", "background", "coalitions", "of_coalitions", "piecewise",
+    "FUNCTIONS", "LEAST_VALUE", "Planted", "background", "coalitions", "of_coalitions", "piecewise",
     "shapley_values", "tables",
 ]  # fmt: skip
 
@@ -186,6 +188,3 @@ def tables(*rhos: float, names: tuple[str, ...] = ("linear", "additive")) -> lis
                     )
                 )
     return found
-
-
-TABLES = [*tables(0.0, 0.75), *tables(0.0, names=("suppressor", "piecewise linear"))]

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from lime import lime_image, lime_tabular, lime_text
@@ -93,6 +94,17 @@ def test_a_constant_column_has_an_interval_of_no_width():  # bugs.md 28
     interval = sample.confidence_interval()
     assert interval.low[0, 4] == interval.high[0, 4] == 0
     assert sample.significance_map(0.0)[0, 4] == 0
+
+
+@pytest.mark.parametrize(("table", "row"), [("missing", "whole"), ("whole", "missing")])
+def test_missing_values_are_refused(table, row):
+    """Lime would fail on its own table, and read a missing value of a row as one of the largest."""
+    whole = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=["a", "b", "c"])
+    tables = {"whole": whole, "missing": whole.assign(b=whole["b"].where(whole.index % 5 > 0))}
+    lime = lime_tabular.LimeTabularExplainer(tables[table].to_numpy(), feature_names=["a", "b", "c"])
+    explainer = from_lime(lime, lambda frame: np.stack([frame["a"] > 0, frame["a"] <= 0], axis=1) * 1.0)
+    with pytest.raises(ValueError, match=r"lime takes no missing values, and column 'b' of the (row|table)"):
+        explainer(tables[row][:1], target=0)
 
 
 def test_a_regression():

@@ -143,6 +143,10 @@ class TestPerColumn:
 
 
 class TestFromTable:
+    def test_one_row_is_no_table(self):
+        with pytest.raises(ValueError, match=r"`table` must have at least 2 rows, .*got 1"):
+            metfa.noise.from_table(np.ones((1, 3)), 0.2)
+
     def test_correlated_columns_move_together(self, near):
         _, noisy = near
         assert (noisy["income"] != TABLE["income"]).mean() > 0.3

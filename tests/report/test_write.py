@@ -66,8 +66,8 @@ def test_a_batch_is_shown_input_by_input(sample, tmp_path):
         input_names=("a", "b"),
     )
     page = report.write(tmp_path / "r.html", two).read_text("utf-8")
-    assert "E, class 1, input 0</h2>" in page
-    assert "E, class 4, input 1</h2>" in page
+    assert "E, class 1, input 0 (a)</h2>" in page
+    assert "E, class 4, input 1 (b)</h2>" in page
     assert "how much it matters for the class that is explained (class 4" in page
     told = told_in(page)["results"]
     assert [one["edges"][one["computed"]] for one in told] == list(two.threshold())

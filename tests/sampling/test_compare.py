@@ -420,7 +420,9 @@ class TestStore:
 
     def test_an_unfinished_run_of_one_explainer_is_refused(self, tmp_path):
         with pytest.raises(KeyboardInterrupt):
-            metfa.explain(Linear(OLD, stop_at=20), INPUTS, 0, **FIXED, run=metfa.Run(store=tmp_path / "s"))
+            metfa.explain(
+                Linear(OLD, stop_at=20), INPUTS, 0, **FIXED, batch_size=10, run=metfa.Run(store=tmp_path / "s")
+            )
         with pytest.raises(FileExistsError, match="unfinished run of one explainer, and no comparison"):
             stored(tmp_path / "s")
 

@@ -25,6 +25,8 @@ from metfa._base.warnings import (
 )
 from metfa.explainers import Gradient
 from metfa.noise import Gaussian, Uniform
+from metfa.sampling.request import usual_batch_size
+from metfa.sampling.rows import Rows
 
 NOISE = Uniform(0.1)
 
@@ -332,8 +334,9 @@ class TestFeatureNames:
             return explainer(inputs, target)
 
         counted.rows_independent = True
+        names = metfa.Run(feature_names=["a", "b"])
         with pytest.raises(ValueError, match=f"`feature_names` {message}"):
-            metfa.explain(counted, inputs, 0, noise=NOISE, n_samples=100, run=metfa.Run(feature_names=["a", "b"]))
+            metfa.explain(counted, inputs, 0, noise=NOISE, n_samples=100, batch_size=10, run=names)
         assert calls == [10, 1, 5]
 
 
@@ -913,7 +916,7 @@ def test_shared_draws_are_told_apart_from_own_ones():
     with pytest.warns(RowDependenceWarning):
         sample = metfa.explain(metfa.randomised(shared), TABLE, 0, noise=NOISE, rng=0)
     assert sample.provenance["batch_size"] == 1
-    own = metfa.explain(metfa.randomised(with_own_draws), TABLE, 0, noise=NOISE, rng=0)
+    own = metfa.explain(metfa.randomised(with_own_draws), TABLE, 0, noise=NOISE, batch_size=10, rng=0)
     assert own.provenance["batch_size"] == 10
     np.testing.assert_array_equal(sample.values, own.values)  # one row a call, both draw the same
 
@@ -923,6 +926,20 @@ def test_explain_does_not_need_the_callers_gradient_mode():
     for mode in (torch.no_grad, torch.inference_mode):
         with mode():
             assert (metfa.explain(Gradient(NET), torch.tensor(PICTURES), noise=NOISE, rng=0).values == expected).all()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "size"),
+    [
+        (np.zeros((2, 1000)), 200),
+        (np.zeros((2, 1001)), 10),  # a sound, perhaps
+        (np.zeros((2, 30), int), 10),  # token ids
+        (np.zeros((2, 3, 8, 8)), 10),
+        (pd.DataFrame({"age": [1, 2]}), 200),
+    ],
+)
+def test_tables_go_many_rows_a_call(inputs, size):
+    assert usual_batch_size(Rows(inputs)) == size
 
 
 # Noise in threads.
@@ -936,7 +953,7 @@ class TestThreads:
             names.add(threading.current_thread().name.partition("_")[0])
             return x + rng.normal(size=x.shape)
 
-        metfa.explain(linear, TABLE, 0, noise=noise, rng=0)
+        metfa.explain(linear, TABLE, 0, noise=noise, batch_size=10, rng=0)
         assert names == {"MainThread", "metfa-noise"}
         assert not noise_threads()
 

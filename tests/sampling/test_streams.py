@@ -18,6 +18,7 @@ from metfa.sampling.streams import (
     numbered_ids,
     root_entropy,
     stream,
+    streams,
 )
 
 
@@ -46,6 +47,15 @@ def test_seeds_are_those_of_numpy(root):
         np.testing.assert_array_equal(found.generate_state(2, np.uint64), expected.generate_state(2, np.uint64))
         np.testing.assert_array_equal(found.generate_state(5), expected.generate_state(5))
         assert found.spawn_key == expected.spawn_key
+
+
+def test_many_are_those_of_one_by_one():
+    samples = [(root, name, sample) for root in (0, 7, 2**64, 2**200 + 3) for name in "ab" for sample in (0, 2**32 - 1)]
+    for purpose in (Purpose.NOISE, Purpose.SECOND_CLEAN):
+        for found, address in zip(streams(samples, purpose), samples, strict=True):
+            expected = stream(*address, purpose)
+            assert found.spawn(1)[0].random() == expected.spawn(1)[0].random()
+            np.testing.assert_array_equal(found.standard_normal(9), expected.standard_normal(9))
 
 
 def test_generators_spawn_and_are_copied_as_those_of_numpy():

@@ -97,6 +97,7 @@ def test_regressions(table):
     for model in (RandomForestRegressor(5, random_state=0), LinearRegression()):
         sample = asked(model.fit(table, amounts), table)
         assert "in units of the prediction; " in sample.provenance["picked"]
+        assert ("score", "SHAP value, in units of the prediction") in sample.summary()[0].lines()
         assert sample.target == (None, None, None)
         assert sample.flip_rate is None
 
@@ -227,6 +228,9 @@ def test_refusals(forest, table, answers):
     for word, ours in (("X", "inputs"), ("X_train", "background"), ("seed", "rng")):
         with pytest.raises(TypeError, match=f"explain has no argument `{word}`, here it is '{ours}'"):
             explain(forest, **{word: table})
+    for given in (forest, forest.predict_proba):  # to the function of explainers
+        with pytest.raises(TypeError, match=r"`metfa.tables.explain\(model, inputs, background=train\)`"):
+            metfa.explain(given, table.iloc[:2], 0, noise=metfa.noise.per_column(table, 0.1))
     with pytest.raises(TypeError, match="`inputs` must be a data frame or an array"):
         explain(forest, [[1.0, 2.0]], background=table)
     with pytest.raises(TypeError, match="`background` is an array and `inputs` is a data frame of pandas"):

@@ -108,7 +108,7 @@ def test_inflection(word, part, ending, form):
 def test_the_table_has_senses_counts_and_irregular_forms():
     known = wordnet.wordnet_of(None)
     first, second, *_ = known.of("film", "noun")
-    assert (first.count, first.synonyms[:2], second) == (38, ("movie", "picture"), (16, ("cinema", "celluloid")))
+    assert (first.uses, first.synonyms[:2], second) == (38, ("movie", "picture"), (16, ("cinema", "celluloid")))
     assert (known.of("xyzzy", "noun"), known.roots("told", "verb")) == ([], ["tell"])
 
 

@@ -13,6 +13,7 @@ from metfa.cli.kinds import is_of_text
 from metfa.plot.kinds import Image, Kind, Series, Volume
 from metfa.results.attribution_parts import AttributionParts
 from metfa.results.sample import AttributionSample
+from metfa.text.answered import is_answer
 
 __all__ = ["Kinds", "in_options", "kind_for", "kinds_of"]
 
@@ -58,7 +59,7 @@ def kind_for(result: Any, kinds: Mapping[str | None, Kind]) -> Kind | dict[str |
             given = "no part is named" if strange[0] is None else f"{strange[0]!r} is no part"
             raise ValueError(f"`--kind`: {given}, and there are {', '.join(own)}: write {next(iter(own))}=KIND")
         return {own[str(name)]: kind for name, kind in kinds.items()}
-    if not isinstance(result, AttributionSample) or is_of_text(result):
+    if not isinstance(result, AttributionSample) or is_of_text(result) or is_answer(result):
         raise ValueError("`--kind` is for maps of arrays, and this result is of a text or a scene: leave it out")
     if None not in kinds:
         raise ValueError(f"`--kind` names part {next(iter(kinds))!r}, and this result has one map: write KIND alone")

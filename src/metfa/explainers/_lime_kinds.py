@@ -138,8 +138,22 @@ class LimeTable(LimeExplainer):
             return self._probabilities(from_host(rows, like=inputs) if is_floating(inputs) else rows)
 
         host = to_host(row).astype(np.float64)
+        self._refuse_missing(host)
         explanation = self._explanation(host, ask, label, num_features=len(host))
         return _weights(explanation, 1 if label is None else label, len(host))
+
+    def _refuse_missing(self, row: np.ndarray) -> None:
+        """Raise where a value is missing, which lime would read as one of the largest, or in lime's own table."""
+        own = getattr(getattr(self.explainer, "discretizer", None), "stds", {})  # column -> spread in each of its bins
+        missing = [place for place, value in enumerate(row) if np.isnan(value) or np.isnan(own.get(place, 0)).any()]
+        if missing:
+            names = getattr(self.explainer, "feature_names", None)
+            name = missing[0] if names is None else names[missing[0]]
+            where = "the row" if np.isnan(row[missing[0]]) else "the table of LimeTabularExplainer"
+            raise ValueError(
+                f"lime takes no missing values, and column {name!r} of {where} has some: fill them before, or explain "
+                "the model by `metfa.tables.explain`"
+            )
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,6 +1,8 @@
 """Noise: the laws under which an explanation is sampled.
 
 A noise is any function ``f(x, rng) -> x`` of one input, without its batch axis, and a :class:`numpy.random.Generator`.
+It may have a second form for many rows, ``many(rows, rngs)``, see :doc:`/howto/write_a_noise`.
+
 The classes here take NumPy arrays and arrays of any other known library, keep the dtype, the device and (torch) the
 graph, and draw their numbers on the host, so that a seed gives the same noise on every device.
 

@@ -20,7 +20,7 @@ from metfa.noise.draws import (
     keep_strength,
     require_within,
 )
-from metfa.noise.many import OfMany
+from metfa.noise.many import OfMany, many_of
 
 __all__ = ["Brightness", "Compose", "Gaussian", "Laplace", "Noise", "Uniform"]
 
@@ -193,6 +193,19 @@ class Compose:
         for noise in self.noises:
             x = noise(x, rng)
         return x
+
+    @property
+    def many(self) -> Callable[[Any, Iterable[np.random.Generator]], Any] | None:
+        """Noisy copies of many rows, as of `OfMany`; None if one of the noises makes them row by row."""
+        found = [one for noise in self.noises if (one := many_of(noise))]
+
+        def many(rows: Any, rngs: Iterable[np.random.Generator]) -> Any:
+            rngs = list(rngs)
+            for one in found:
+                rows = one(rows, rngs)
+            return rows
+
+        return many if len(found) == len(self.noises) else None
 
     def for_columns(self, columns: Any) -> tuple[Any, Compose]:
         """The columns of a frame, and the noise for its codes; see `metfa.noise.per_column`."""

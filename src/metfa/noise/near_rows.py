@@ -94,6 +94,8 @@ def from_table(
     share = check_number(share, "share", above=0.0, most=1.0)
     neighbours = positive_int(neighbours, "neighbours")
     made, draws = Table.of(table, feature_names, "table"), generator_of(rng)
+    if len(made.codes) < 2:
+        raise ValueError(f"`table` must have at least 2 rows, from which columns are drawn, got {len(made.codes)}")
     return NearRows(made, share, neighbours, groups_of(made, together, categorical), categorical, derived, draws)
 
 

@@ -14,6 +14,7 @@ from metfa.report._headings import heading_of_result
 from metfa.report._pieces import Result, Results, pieces_of
 from metfa.report._regions import pooled_beside
 from metfa.results.attribution_parts import AttributionParts
+from metfa.results.cautions import named_so
 from metfa.results.sample import AttributionSample
 from metfa.segmentation.explanation import ContextExplanation
 from metfa.text.reading import harmless_text
@@ -57,7 +58,9 @@ def one_by_one(results: Any, regions: Any, kind: Any) -> dict[str, Shown]:
         batch = n_inputs(result)
         for index, one in pieces_of(result, batch, tables=regions is None and own is None):
             name = (heading_of_result(one) if given is None else harmless_text(printable(str(given)))) or "unnamed"
-            where = [] if index is None else [f"input {index}"]
+            where = []
+            if index is not None and isinstance(one, AttributionSample):
+                where = [f"input {index}{named_so(one.input_names[0], index)}"]
             where += [one.part] if isinstance(one, AttributionSample) and one.part is not None else []
             its_kind = own.get(one.provenance.get("part")) if isinstance(own, Mapping) else own
             here = Shown(one, pooled_beside(one, asked, index or 0, batch), its_kind)

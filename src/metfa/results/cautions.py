@@ -34,6 +34,7 @@ __all__ = [
     "left_out",
     "line_of_row",
     "named_parts",
+    "named_so",
     "notes_of",
     "nothing_stands_out",
     "outside",
@@ -161,11 +162,17 @@ def line_of_row(sample: AttributionSample, row: int) -> str | None:
 def place(sample: AttributionSample, row: int) -> str | None:
     """Which input of the batch it is, with the name that it was given, and which part; None if it is the only one."""
     which = f"input {row} of {len(sample.target)}" if len(sample.target) > 1 else None
-    name = sample.input_names[row]
-    if which is not None and not is_content_id(name) and name != str(row):
-        short = printable(name)
-        which = f"{which} ({short if len(short) <= LONGEST_NAME else f'{short[: LONGEST_NAME - 2]} …'})"
+    if which is not None:
+        which += named_so(sample.input_names[row], row)
     return " of ".join(named for named in (sample.part, which) if named is not None) or None
+
+
+def named_so(name: str, row: int) -> str:
+    """The name that an input was given, in brackets behind its place; nothing where nobody gave one."""
+    short = printable(name)
+    if is_content_id(name) or name == str(row):
+        return ""
+    return f" ({short if len(short) <= LONGEST_NAME else f'{short[: LONGEST_NAME - 2]} …'})"
 
 
 def outside(vanilla: np.ndarray, interval: stats.ConfidenceInterval) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from metfa._arrays import device_of, is_array, namespace
@@ -37,9 +37,9 @@ def one_entry(values: Any, index: int) -> Any:
     return values[index : index + 1, ...] if is_array(values) else values[index : index + 1]
 
 
-def taken(values: Any, indices: list[int]) -> Any:
+def taken(values: Any, indices: Sequence[int]) -> Any:
     """Entries of an array, or of a list or tuple, with one entry a row, as an array or a list."""
     if not is_array(values):
         return [values[index] for index in indices]
     xp = namespace(values)
-    return xp.take(values, xp.asarray(indices, device=device_of(values)), axis=0)
+    return xp.take(values, xp.asarray(list(indices), dtype=xp.int64, device=device_of(values)), axis=0)

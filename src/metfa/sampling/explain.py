@@ -112,7 +112,8 @@ def explain(
     batch_size : int, optional
         Rows in one call of the explainer, inputs and samples mixed. None: 10 on a CPU and 32 on a GPU, fewer of images
         that would not fit into memory with their gradients (4 kB a pixel; 4 GiB on a CPU, a quarter of a GPU's), 200 of
-        a data frame. It changes speed and memory, not results, which record it.
+        a table (a data frame, or an array of floats with at most 1,000 columns). It changes speed and memory, not
+        results, which record it.
     rng : int, numpy.random.Generator or None
         Seed. The same seed gives the same samples (to the rounding of the model's kernels) for every batch size,
         order of the inputs and split over several calls. If an input is there twice in one call, its copies get

@@ -158,7 +158,7 @@ class Loop:
 
         def run(indices: Sequence[int]) -> np.ndarray:
             nonlocal first
-            batch = self.rows.batch([noisy[index] for index in indices])
+            batch = self.rows.batch(taken(noisy, indices))
             explained = loop.explained([jobs[index] for index in indices], batch)
             first = first or explained
             maps, layout = to_host(explained.maps), explained.layout

@@ -9,6 +9,8 @@ tuple of inputs, or a dict of arrays with names of the inputs. It may also
   prediction;
 - have an attribute ``rows_independent = True``, which promises that a row's attributions do not depend on its
   neighbours: it is believed where maps are random, and looked at where they are not;
+- have an attribute ``rows_apart = True``, which promises that its model never reads two rows together, though rows
+  beside others may be asked about in other batches, so that rounding moves them;
 - have an attribute ``differentiable = True``, if its maps are in the graph of inputs that require a gradient (otherwise
   attacks keep the graph of every gradient that it takes);
 - have the attributes ``signed``, ``unit``, ``default_terms`` and ``notes``, see `metfa.sampling.said`.
@@ -50,6 +52,10 @@ __all__ = [
     "safe_batch_size",
     "takes_rngs",
 ]
+
+
+PREDICTIONS = ("predict", "predict_proba", "predict_log_proba", "decision_function")  # of models of tables
+OF_A_TABLE = "`metfa.tables.explain(model, inputs, background=train)` explains a fitted model of tables"
 
 
 def explained_model(explainer: Any) -> Any:
@@ -110,6 +116,7 @@ def check_explainer(explainer: Any, row_args: Iterable[str] | None = None) -> No
         raise TypeError(f"`explainer` is {adapter}")
     if not callable(explainer):
         hint = "; pass its method, as in `Saliency(model).attribute`" if hasattr(explainer, "attribute") else ""
+        hint = f"; {OF_A_TABLE}" if hasattr(explainer, "predict") else hint
         raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}{hint}")
     if isinstance(explainer, type):
         raise TypeError(f"`explainer` must be an explainer, got the class {explainer.__name__}: make one of a model")
@@ -117,6 +124,11 @@ def check_explainer(explainer: Any, row_args: Iterable[str] | None = None) -> No
         raise TypeError(
             f"`explainer` must be an explainer, got the model itself ({type(explainer).__name__}): make an explainer "
             "of it, such as `metfa.explainers.Gradient(model)`"
+        )
+    if getattr(explainer, "__name__", "") in PREDICTIONS and hasattr(owner_of(explainer), "predict"):
+        raise TypeError(
+            f"`explainer` must be an explainer, got `{type(owner_of(explainer)).__name__}.{explainer.__name__}`, the "
+            f"model's own predictions; {OF_A_TABLE}"
         )
     needed = _needed(explainer)
     further = {name: None for name in needed if row_args is None or name == "rngs" or name in row_args}
@@ -227,7 +239,10 @@ def safe_batch_size(
             )
         seen = "" if believed else "draws random numbers, which the rows of a batch may share"
     else:
-        apart = dependence(run, together, alone, loose=explained_by_rounding(explainer)) if moved else 0.0
+        loose = explained_by_rounding(explainer)
+        apart = dependence(run, together, alone, loose=loose) if moved else 0.0
+        if apart <= loose and getattr(owner_of(explainer), "rows_apart", False):
+            apart = 0.0
         by = "takes another shape" if apart == float("inf") else f"moves by {apart:.2g} of its size"
         seen = f"lets the rows of a batch depend on each other: beside others, the map of a row {by}" if apart else ""
     if not seen:

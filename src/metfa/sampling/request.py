@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import InitVar, dataclass, field
 from typing import Any
 
-from metfa._arrays import is_array
+from metfa._arrays import is_array, is_floating
 from metfa._base.percents import counted
 from metfa._base.provenance import describe
 from metfa._base.validation import MOST_CALLS, as_names, check_function, positive_int
@@ -26,7 +26,8 @@ from metfa.sampling.streams import MAX_SAMPLE_ID, SCHEME, checked_ids, root_entr
 __all__ = ["Request", "checked_names", "fitting_names", "usual_batch_size"]
 
 DEFAULT_BATCH_SIZE, ON_GPU = 10, 32
-ROWS_OF_FRAMES = 200  # in a call by default: to make a frame takes as long for one row as for many
+ROWS_OF_TABLES = 200  # in a call by default: it takes nearly as long with one such row as with many
+MOST_COLUMNS = 1000  # of an array that counts as a table
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -155,9 +156,10 @@ class Request:
 
 
 def usual_batch_size(rows: Rows) -> int:
-    """Rows in one call of the explainer where nobody says it: fewer of large images, so that they fit into memory."""
-    if rows.columns is not None:
-        return ROWS_OF_FRAMES
+    """Rows in one call of the explainer where nobody says it: many of a table, fewer of images that fill the memory."""
+    of_numbers = rows.kind == "array" and rows.array.ndim == 2 and is_floating(rows.array)
+    if rows.columns is not None or (of_numbers and rows.array.shape[1] <= MOST_COLUMNS):
+        return ROWS_OF_TABLES
     return rows_that_fit(rows.array, on_cpu=DEFAULT_BATCH_SIZE, on_gpu=ON_GPU)
 
 

@@ -113,9 +113,9 @@ class Rows:
             draw = noise if callable(noise) else partial(_noisy_parts, noise)
             made = (draw(self[index], rng) for index, rng in zip(indices, rngs, strict=True))
         else:
-            rows = taken(self._parts[0], list(indices))
+            rows = taken(self._parts[0], indices)
             made = many(rows, rngs)
-            fit = self.columns.fit if self.columns else lambda noisy, _: first_not_finite(noisy) is None
+            fit = _all_finite if self.columns is None else self.columns.fit
             if same_kind(made, rows) and fit(made, rows):
                 return made
             if count_rows(made) != len(rows):
@@ -256,6 +256,10 @@ class RowsInGraph(Rows):
 
     def _stacked(self, entries: Sequence[Any], part: Any) -> Any:
         return entries if is_array(entries) else namespace(part).stack(entries)
+
+
+def _all_finite(noisy: Any, rows: Any) -> bool:  # noqa: ARG001
+    return first_not_finite(noisy) is None
 
 
 def _together(rows: Sequence[Any]) -> np.ndarray:

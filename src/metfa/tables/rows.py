@@ -133,8 +133,10 @@ def explain(
     if batch_size is None and found.deterministic:
         batch_size = ROWS_AT_ONCE
     sample = sampled(found.explainer, inputs, batch_size=batch_size, **given)
+    score = f"SHAP value{prediction.named}, in units of the {found.unit}"
     facts = {
-        "score": f"SHAP value{prediction.named}, in units of the {found.unit}",
+        "score": score,
+        "notes": [*sample.provenance.get("notes", []), ["score", score]],  # for summaries
         "picked": printable(f"{found.about}, in units of the {found.unit}; {of_noise}"),
         "class_names": None if prediction.classes is None else list(map(printable, prediction.classes)),
     }

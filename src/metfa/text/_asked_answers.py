@@ -117,6 +117,10 @@ class _EveryAnswer:
     def notes(self) -> dict[str, str]:
         return self.effects.notes
 
+    @property
+    def rows_apart(self) -> bool:
+        return self.effects.rows_apart
+
     def __call__(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> np.ndarray:  # noqa: ARG002
         found = self.effects.of_every_answer(inputs, rngs=rngs)
         return found if self.asked is None else found[..., list(self.asked)]

@@ -13,7 +13,7 @@ from metfa.sampling.protocol import takes_rngs
 
 __all__ = ["AskedScorer", "check_scorer", "checked_delta"]
 
-SAME = 1e-3  # by which two scores of one prompt may differ, for each unit of their size; a scorer may have its own
+SAME = 1e-3  # by which two scores of one prompt may differ, for each unit of their size
 
 
 class AskedScorer:
@@ -25,7 +25,9 @@ class AskedScorer:
         It may take `rngs`, one generator for each row: its prompts are then `noisy`, and clean without them. Such a
         scorer may say the `law` of the noise in words, and what it `varied` beside the sources that are kept.
     deterministic : bool or None
-        Whether no prompt is asked for twice; None: as the scorer says itself.
+        Whether no prompt is asked for twice; None: as the scorer says itself. The first prompt that comes again is
+        asked for again, to see whether it is true; by how much its scores may differ, for each unit of their size, the
+        scorer may say as its `rounding`, where None means that it need not be asked.
 
     Attributes
     ----------
@@ -43,7 +45,8 @@ class AskedScorer:
                 "`deterministic` is True, and `scorer` takes `rngs`, so that its prompts are noisy: leave it out"
             )
         self._kept: dict[tuple[str, ...], np.ndarray] = {}
-        self._looked = False
+        self._within = getattr(scorer, "rounding", SAME)
+        self._looked = self._within is None
 
     @property
     def law(self) -> str:
@@ -57,10 +60,7 @@ class AskedScorer:
         return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
     def scores(self, rows: list[list[str]], rngs: Any = None) -> np.ndarray:
-        """Finite scores of prompts, (rows,) or (rows, answers); clean ones without generators.
-
-        The first prompt that is asked for again is scored again, to see that a deterministic scorer is one.
-        """
+        """Finite scores of prompts, (rows,) or (rows, answers); clean ones without generators."""
         if not self.deterministic:
             return self._anew(rows, rngs)
         keys = [tuple(row) for row in rows]
@@ -73,7 +73,7 @@ class AskedScorer:
         return np.stack([self._kept[key] for key in keys])
 
     def _compare(self, again: list[tuple[str, ...]], scores: np.ndarray) -> None:
-        within = float(getattr(self.scorer, "rounding", SAME))
+        within = float(self._within or 0)
         for key, score in zip(again, scores, strict=True):
             before = self._kept[key]
             if not np.allclose(before, score, rtol=within, atol=within):

@@ -39,7 +39,7 @@ class OfPieces:
 
     def __getattr__(self, name: str) -> Any:
         """What views know of the scorer itself: its answers, spans and names, its delta, what its score is."""
-        if name in ("answers", "spans", "names", "delta", "about", "deterministic", "rounding"):
+        if name in ("answers", "spans", "names", "delta", "about", "deterministic", "rounding", "rows_apart"):
             return getattr(self.scorer, name)
         raise AttributeError(name)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -74,11 +74,14 @@ def look_up_in(wordnet: Any) -> Callable[[str, str], Sequence[str]]:
     the path of a WordNet folder, or the corpus that nltk has loaded.
     """
     if wordnet is None or isinstance(wordnet, str):
-        known = wordnet_of(wordnet)
-        return lambda word, part: list(
-            dict.fromkeys(synonym for sense in known.of(word, part) for synonym in sense.synonyms)
-        )
+        return partial(_synonyms_of, wordnet)
     return lambda word, part: _others(word, (synset.lemma_names() for synset in wordnet.synsets(word, PARTS[part])))
+
+
+@lru_cache(2**14)  # texts repeat their words
+def _synonyms_of(wordnet: str | None, word: str, part: str) -> tuple[str, ...]:
+    senses = wordnet_of(wordnet).of(word, part)
+    return tuple(dict.fromkeys(synonym for sense in senses for synonym in sense.synonyms))
 
 
 def wordnet_of(wordnet: str | None) -> WordNet:

@@ -13,7 +13,6 @@ import numpy as np
 from metfa._base.validation import as_names, check_flag, one_of, positive_int, shown
 from metfa.calls.called import Called
 from metfa.calls.guard import model_in_evaluation
-from metfa.text._continuations import Continuations, Prompt
 from metfa.text._prompts import Prompts, check_language_model, most_tokens
 from metfa.text._spans import checked_spans, tokens_of_spans
 
@@ -89,7 +88,9 @@ class AnswerScorer:
     eos: bool = field(default=False, kw_only=True)
     batch_size: int = field(default=16, kw_only=True)
 
-    deterministic = True  # the same prompt gets the same score
+    deterministic = True  # a prompt has one score, up to rounding,
+    rounding = None  # which the logit of a probability near 1 enlarges without limit
+    rows_apart = True  # nothing is padded
 
     def __post_init__(self) -> None:
         check_language_model(self.network, self.tokenizer)
@@ -145,11 +146,6 @@ class AnswerScorer:
         return f"{what}; its end token {'counts' if self.eos else 'does not count'}"
 
     @property
-    def rounding(self) -> float:
-        """By how much scores of one prompt in passes of other sizes may differ, for each unit of their size."""
-        return self._continuations.rounding
-
-    @property
     def network(self) -> Any:
         """The language model itself."""
         return self.model.model if isinstance(self.model, Called) else self.model
@@ -171,6 +167,8 @@ class AnswerScorer:
                         f"the prompt of row {row} has {len(prompt):,} tokens and answer {answer} has {len(ids):,}, and "
                         f"the model reads {limit:,}: leave sources out, or take shorter ones"
                     )
+        from metfa.text._continuations import Prompt
+
         answers = [ids for ids, _ in self.tokens]
         asked = [Prompt(prompt, answers) for prompt in prompts]
         with self.model.asked() if isinstance(self.model, Called) else model_in_evaluation(self.network):
@@ -187,9 +185,11 @@ class AnswerScorer:
         return self._scores(np.array([piece.sum() for piece in pieces]), np.array(list(map(len, pieces))))
 
     @property
-    def _continuations(self) -> Continuations:
+    def _continuations(self) -> Any:
         known = self.__dict__.get("_known_continuations")
         if known is None:
+            from metfa.text._continuations import Continuations  # which needs torch
+
             lower = isinstance(self.model, Called) and self.model.fast == "bfloat16"
             known = Continuations(self.network, self.batch_size, lower=lower)
             object.__setattr__(self, "_known_continuations", known)

@@ -68,11 +68,11 @@ class OnlyClose:
     >>> from metfa.text import OnlyClose, Synonyms
     >>> def encoder(texts):  # counts letters; yours knows meanings
     ...     return np.array([[text.count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts])
-    >>> noise = OnlyClose(Synonyms(0.5), encoder, similarity=0.9)
+    >>> noise = OnlyClose(Synonyms(0.5), encoder, similarity=0.8)
     >>> [noise("A terrible movie, sadly!", np.random.default_rng(seed)) for seed in range(3)]
-    []
+    ['A terrible movie, sadly!', 'A terrible flick, deplorably!', 'A terrible movie, unhappily!']
     >>> noise.notes["copies that are close"]
-    '...'
+    '60.0% of 5 drawn were kept, with a cosine of at least 0.8 by the encoder encoder; statements are about such copies'
     """
 
     noise: Callable[[Any, np.random.Generator], Any]

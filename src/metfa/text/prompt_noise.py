@@ -138,6 +138,11 @@ class PromptNoise:
         return tuple(name for name, asked in named.items() if asked)
 
     @property
+    def rows_apart(self) -> bool:
+        """Whether the scorer promises that it never reads two prompts together."""
+        return bool(getattr(self.scorer, "rows_apart", False))
+
+    @property
     def names(self) -> tuple[str, ...] | None:
         """The answers, where the scorer says them."""
         return getattr(self.scorer, "names", None)

@@ -144,6 +144,11 @@ class SourceEffects:
         return self._asked.n
 
     @property
+    def rows_apart(self) -> bool:
+        """Whether the scorer promises that it never reads two prompts together."""
+        return bool(getattr(self.scorer, "rows_apart", False))
+
+    @property
     def model(self) -> Callable[[Any], Any]:
         """Scores of prompts with all their sources."""
         return self._asked.scores

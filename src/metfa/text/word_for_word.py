@@ -23,7 +23,7 @@ class WordForWord:
                 f"`noise` must be a function f(text, rng) -> text, such as metfa.text.SenseSynonyms(0.5), or None, got "
                 f"{got}: {noise!r:.80}"
             )
-        self.noise = noise
+        self.noise: Any = noise
 
     def __call__(self, text: Any, rng: np.random.Generator) -> Any:
         """The noisy copy of a text."""
