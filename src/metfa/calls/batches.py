@@ -13,9 +13,9 @@ from metfa.calls.behind import loaded_torch
 __all__ = ["in_batches", "rows_that_fit"]
 
 CPU_BATCH_SIZE = 16
-# Pixels in a pass on a CPU. The activations of more, over 32 MiB each, are blocks that glibc returns to the system after
-# each pass: a row of EfficientNet-Lite0's forward pass took 40, 44, 57, 60 and 65 ms among 4, 6, 8, 10 and 16; with freed
-# memory kept (`metfa.allocator`) 37, 34, 36, 35 and 30 ms.
+# Pixels in a pass on a CPU. The activations of more, over 32 MiB each, are blocks that glibc returns to the system
+# after each pass: a row of EfficientNet-Lite0's forward pass took 40, 44, 57, 60 and 65 ms among 4, 6, 8, 10 and 16;
+# with freed memory kept (`metfa.allocator`) 37, 34, 36, 35 and 30 ms.
 CPU_PIXELS = 6 * 224 * 224
 GPU_BATCH_SIZE = 256
 OF_A_PIXEL = 4096  # bytes that a pixel takes with its gradient: 2 to 4 kB in ResNet-50, EfficientNet-B0 and ViT-B/16
