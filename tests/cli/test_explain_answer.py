@@ -88,7 +88,8 @@ def test_the_folder_holds_page_report_and_result(command, documents, model, tmp_
     assert metfa_command("show", "out").out == report
     assert metfa_command("show", "out", "--alpha", 0.01, "--out", "views").code == 0
     assert sorted(path.name for path in (tmp_path / "views").iterdir()) == ["report.html", "report.txt"]
-    assert "`--kind` is for maps of arrays" in metfa_command("show", "out", "--kind", "series").error
+    series = ("--kind", "series", "--out", "other")
+    assert "`--kind` is for maps of arrays" in metfa_command("show", "out", *series).error
     assert "`--regions` is not for sources" in metfa_command("show", "out", "--regions", "sentences").error
     assert metfa_command("report", "out", "--out", "page.html").code == 0
     assert "out holds results with question=why is, not red" in command(*asked, "--question", "red").error

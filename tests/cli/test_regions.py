@@ -271,7 +271,8 @@ def test_texts_of_several_sentences_are_told_by_sentences(metfa_command, tiny):
     done = metfa_command("explain-text", text, "--method", "occlusion", "--samples", 8)
     assert re.search(r"^sentences: +[012] of 2 sentences", done.out, re.MULTILINE)
     assert 'no sentence is called "more than the rest" falsely' in done.out
-    assert "sentences:" not in metfa_command("explain-text", "A brilliant cast", "--method", "occlusion", "--samples", 8).out
+    done = metfa_command("explain-text", "A movie about a big car", "--method", "occlusion", "--samples", 8)
+    assert "sentences:" not in done.out
 
 
 def test_a_text_has_no_regions_of_a_picture(metfa_command, tiny):
