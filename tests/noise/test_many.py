@@ -42,7 +42,7 @@ NOISES = [
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("noise", NOISES, ids=repr)
+@pytest.mark.parametrize("noise", NOISES, ids=[f"{k}-{type(noise).__name__}" for k, noise in enumerate(NOISES)])
 def test_each_row_has_the_numbers_that_it_has_alone(noise, dtype):
     rows = TABLE[:N].astype(dtype)
     found = many_of(noise)(rows, iter(rngs()))
@@ -57,7 +57,7 @@ def test_each_row_has_the_numbers_that_it_has_alone(noise, dtype):
         from_table(FRAME, 0.3, derived=HALF),
         Compose(per_column(FRAME, 0.3), from_table(FRAME)),
     ],
-    ids=repr,
+    ids=["per_column", "from_table", "Compose"],
 )
 def test_rows_of_frames_too(noise):
     rows, matched = Rows(FRAME[["town", "half", "pension", "children", "income"]][:N]).matched(noise)
