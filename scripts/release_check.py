@@ -32,10 +32,10 @@ sample = metfa.explain(lambda x, target: x * np.array([3.0, 0.0, -2.0]), np.ones
 assert sample.significance_map().tolist() == [[1, 0, -1]], sample.significance_map()
 assert metfa.load(sample.save("kept")).n_samples == 20
 """,
-    "plot": "import numpy as np; CORE; sample.plot().savefig('why.png')",
-    "report": "import numpy as np; CORE; sample.report('why.html')",
-    "study": "import numpy as np; CORE; assert len(sample.to_dataframe()) == 3; metfa.Study",
-    "table": "import numpy as np; CORE; assert sample.to_shap().values.shape == (1, 3)",
+    "plot": "sample.plot().savefig('why.png')",
+    "report": "sample.report('why.html')",
+    "study": "assert len(sample.to_dataframe()) == 3; metfa.Study",
+    "table": "assert sample.to_shap().values.shape == (1, 3)",
     "image": "metfa.models.load('efficientnet-lite0')",
     "text": "assert metfa.text.load_model('sentiment')(['a charming film']).shape == (1, 2)",
     "demo": "import skimage.data; metfa.models.load('efficientnet-lite0')",
@@ -194,9 +194,8 @@ def tried(folder: Path, python: str, requirement: str, extra: str) -> str:
         began = time.monotonic()
         own = environment(folder, python, *pins, requirement)
         took = time.monotonic() - began
-        core = PROBES["core"].replace("import numpy as np\n", "")
-        probe = PROBES[extra].replace("import numpy as np; CORE;", "import numpy as np" + core)
-        run(str(own), "-c", f"import metfa\n{probe}", cwd=folder)
+        made = PROBES["core"] if extra != "core" and "sample" in PROBES[extra] else ""
+        run(str(own), "-c", f"import metfa\n{made}\n{PROBES[extra]}", cwd=folder)
         if extra == "core":
             run(str(own), "-c", MISSING, cwd=folder)
         times = [run(str(own), "-c", IMPORT, cwd=folder).split() for _ in range(5)]
