@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from metfa._base.percents import percent
 from metfa._base.validation import check_number, keep
 from metfa.text._inflection import Reading, inflected, readings
 from metfa.text._parts_of_speech import kept_parts, parts_by_nltk, parts_of, require_nltk
@@ -124,7 +125,7 @@ class SenseSynonyms:
         """What a summary of results under this noise must say."""
         by = next((who for name, who in DECIDED_BY.items() if self.part_of_speech == name), "a function")
         return {
-            "noise on words": f"synonyms in a word's most frequent sense (at least {self.share:.0%} of its "
+            "noise on words": f"synonyms in a word's most frequent sense (at least {percent(self.share, 0)} of its "
             f"counts in WordNet), parts of speech by {by}; the words of a text are not read together"
         }
 
