@@ -10,6 +10,7 @@ import pytest
 from metfa.allocator import keep_freed_memory
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when NumPy and torch are loaded; two processes share two cores
+os.environ.setdefault("RAY_worker_niceness", "0")  # else a test waits for workers that other processes starve
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")  # shap's masks take longer to compile than to use
 
 # Who asks for one of these fixtures needs what the mark says. `make check` leaves all marks out, see CONTRIBUTING.md.
