@@ -116,7 +116,7 @@ def _option(key: str, hint: Any, parameter: inspect.Parameter) -> tuple[str, str
     if isinstance(default, enum.Enum):
         text = f"{text} One of {', '.join(member.value for member in type(default))}."
         default = default.value
-    return label, text, "" if default is None else "off" if default is False else f"``{default}``"
+    return label, text, "" if default in (None, "") else "off" if default is False else f"``{default}``"
 
 
 # -- Markdown files of the repository

@@ -32,7 +32,8 @@ class Absolute:
 def explained(n_samples=30, explainer=None, **settings):
     """Scores whose spread under noise is skewed, so that no two rules agree."""
     noise = metfa.noise.Gaussian(0.4)
-    return metfa.explain(explainer or Absolute(), INPUTS, 0, noise=noise, n_samples=n_samples, rng=0, **settings)
+    settings = {"n_samples": n_samples, "batch_size": 10, "rng": 0, **settings}
+    return metfa.explain(explainer or Absolute(), INPUTS, 0, noise=noise, **settings)
 
 
 def breaks(sample, rule, n=None):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from metfa._arrays import device_of, is_array, namespace
 from metfa._base.validation import shown
 from metfa._frames.columns import is_frame, row_of
@@ -42,4 +44,5 @@ def taken(values: Any, indices: Sequence[int]) -> Any:
     if not is_array(values):
         return [values[index] for index in indices]
     xp = namespace(values)
-    return xp.take(values, xp.asarray(list(indices), dtype=xp.int64, device=device_of(values)), axis=0)
+    places = np.array(indices, np.int64)  # of this kind also where there are none
+    return xp.take(values, xp.asarray(places, device=device_of(values)), axis=0)
