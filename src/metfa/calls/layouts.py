@@ -151,7 +151,7 @@ class Layouts:
             try:
                 with torch.no_grad():
                     answered(self._model, row.clone(memory_format=layout))
-            except Exception as error:
+            except (RuntimeError, ValueError) as error:  # as torch raises for a layout; others are the model's own
                 if self._takes(row):
                     self._refuse(layout, error)
                 layout = None
