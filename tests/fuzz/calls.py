@@ -611,6 +611,14 @@ def of_text(folder):
     yield Case("text.Synonyms()", synonyms, {"row": "a good film", "rng": np.random.default_rng(0)})
     for name in ("candidates", "coverage"):
         yield Case(f"text.Synonyms.{name}", getattr(synonyms, name), {"row": "a good film"})
+    good = {"p": 0.5, "share": 0.5, "part_of_speech": "counts", "wordnet": None}
+    yield Case("text.SenseSynonyms", made(text.SenseSynonyms, spoken), good)
+
+    def encoder(rows):
+        return np.array([[row.count(letter) for letter in "adfglmou"] for row in rows], dtype=float)
+
+    good = {"noise": synonyms, "encoder": encoder, "similarity": 0.5, "tries": 5}
+    yield Case("text.OnlyClose", made(text.OnlyClose, spoken), good)
     quick = functools.partial(text.LIME, n_perturbations=20)
     good = {"model": text_scores, "text": "a good film", "target": 0, "method": quick, "noise": synonyms,
             "n_samples": 6, "batch_size": None, "rng": 0}  # fmt: skip
@@ -619,6 +627,16 @@ def of_text(folder):
     answered = {"scorer": rows_scores, "delta": 0.5, "groups": None, "pilot": 4}
     asked = {"sources": sources, "n_samples": 6, "batch_size": None, "rng": 0}
     yield Case("text.explain_answer", text.explain_answer, {**answered, **asked}, ("run",))
+    yield Case("text.leave_one_out", text.leave_one_out, {"scorer": rows_scores, "sources": sources, "groups": None})
+    found = text.explain_answer(rows_scores, sources, delta=0.5, pilot=4, n_samples=6, rng=0)
+    yield Case("text.put_beside", text.put_beside, {"found": found, "numbers": {"left out": [[0.5, 1.0]]}})
+    yield Case("text.PromptNoise",
+               made(text.PromptNoise, lambda noise: noise([sources], rngs=[np.random.default_rng(0)])),
+               {"scorer": rows_scores, "order": True, "templates": None, "embeddings": 0.0})  # fmt: skip
+    yield Case("text.explain_answer_tree", text.explain_answer_tree,
+               {"scorer": rows_scores, "documents": ["a good film. It is old.", "a dull film"], "levels": "sentences",
+                "delta": 0.5, "alpha": 0.1, "answers": None, "n_samples": 12, "pilot": 4, "batch_size": None,
+                "rng": 0}, ("run",))  # fmt: skip
     yield Case("text.SourceEffects", made(text.SourceEffects, lambda effects: effects([sources])),
                {**answered, "rng": 0})  # fmt: skip
     effects = text.SourceEffects(rows_scores, delta=0.5, pilot=4)
@@ -748,7 +766,7 @@ def of_tables():
     table = np.random.default_rng(0).normal(size=(30, 2))
     model = LogisticRegression().fit(table, table[:, 0] > 0)
     yield Case("tables.explain", tables.explain,
-               {"model": model, "frame": table[:2], "target": 1, "background": table, "noise": SMOOTH_TABLE,
+               {"model": model, "inputs": table[:2], "target": 1, "background": table, "noise": SMOOTH_TABLE,
                 "method": "linear", "output": "margin", "n_samples": 2, "batch_size": 4, "rng": 0,
                 "run": None})  # fmt: skip
 

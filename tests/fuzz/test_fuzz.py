@@ -17,8 +17,8 @@ from .values import COUNT, FLAG
 from .verdicts import Case, Fresh, run, table, usual, verdict_of
 
 MADE_BY_US = {  # results and their parts, which nobody makes by hand
-    "AttackResult", "AttributionParts", "AttributionSample", "Change", "Changes", "ClassContext", "ConfidenceInterval",
-    "ContextExplanation", "ContextTable", "Contrast", "Detection", "EValueBounds", "Evaluation",
+    "AnswerTree", "AttackResult", "AttributionParts", "AttributionSample", "Change", "Changes", "ClassContext",
+    "ConfidenceInterval", "ContextExplanation", "ContextTable", "Contrast", "Detection", "EValueBounds", "Evaluation",
     "FaithfulnessCurve", "Likeness", "LoadedModel", "MaskState", "Measured", "OverallFaithfulness", "Ranks",
     "RegionTree", "Regression", "RobustScore", "Scores", "SequentialTestResult", "Shares", "SignTestResult",
     "SimesBounds", "Stability", "Surrogate", "Table", "VarianceShares", "WordMixture", "WordScores", "WordSurrogate",
@@ -28,6 +28,9 @@ ELSEWHERE = {  # why not here
     "EfficientNetLite": "takes a name alone",
     "Noise": "a type",
     "UnitStore": "made by `evaluate`",
+    "load_answer_tree": "takes a folder alone",
+    "generate_answer": "takes a network of transformers",
+    "source_relevance": "takes a network of transformers",
     "from_transformers": "makes a network of a real size",
     "read_regression": "takes a file alone",
     "read_rows": "takes a folder of tables alone",
