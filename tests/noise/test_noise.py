@@ -421,7 +421,7 @@ def test_columns_by_name():
         (FRAME, {"categorical": "town"}, TypeError, r"must be a list of columns, such as \[2\], got str: 'town'"),
         (FRAME, {"categorical": 2}, TypeError, r"must be a list of columns, such as \[2\], got int: 2"),
         (TABLE, {"categorical": TABLE[0] > 5}, TypeError, r"got true and false: write `np\.flatnonzero\(mask\)`"),
-        (TABLE, {"feature_names": ["a"]}, ValueError, "`feature_names` has 1 names, but `data` has 4 columns"),
+        (TABLE, {"feature_names": ["a"]}, ValueError, "`feature_names` has 1 name, but `data` has 4 columns"),
     ],
 )  # fmt: skip
 def test_tables_that_do_not_fit(data, settings, error, message):

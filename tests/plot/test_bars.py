@@ -321,7 +321,7 @@ def test_each_input_has_its_own_bars_and_threshold():
         (
             {"feature_names": ["a"]},
             ValueError,
-            "`feature_names` has 1 names, but an attribution has 6 features",
+            "`feature_names` has 1 name, but an attribution has 6 features",
         ),
         ({"feature_names": "abcdef"}, TypeError, "must be a list of texts, got str: 'abcdef'"),
         ({"max_features": 0}, ValueError, "`max_features` must be at least 1, got 0"),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import from_host, is_array, is_floating, to_host
+from metfa._base.percents import counted
 from metfa._base.validation import as_list, as_names, check_function, did_you_mean, positive_int, shown
 from metfa._frames.column import Column
 from metfa._frames.columns import Columns, is_frame
@@ -52,7 +53,7 @@ class Table:
         if feature_names is not None:
             names = as_names(feature_names, "feature_names")
         if len(names) != array.shape[1]:
-            raise ValueError(f"`feature_names` has {len(names)} names, but `{name}` has {array.shape[1]} columns")
+            raise ValueError(f"`feature_names` has {counted(len(names), 'name')}, but `{name}` has {array.shape[1]} columns")
         kind = "integer" if array.dtype.kind in "iub" else "number"
         return cls(Columns("numpy", tuple(Column(one, kind) for one in names)), codes)
 

@@ -185,7 +185,7 @@ def _column_stds(data: Any, categorical: Any, feature_names: Sequence[str] | Non
     n_columns = table.shape[1]
     names = list(getattr(data, "columns", ()) if feature_names is None else as_names(feature_names, "feature_names"))
     if names and len(names) != n_columns:
-        raise ValueError(f"`feature_names` has {len(names)} names, but `data` has {n_columns} columns")
+        raise ValueError(f"`feature_names` has {counted(len(names), 'name')}, but `data` has {n_columns} columns")
     left_alone = {_position(entry, names, n_columns) for entry in _entries(categorical)}
     stds = [0.0] * n_columns
     for index in sorted(set(range(n_columns)) - left_alone):
