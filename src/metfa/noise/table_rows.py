@@ -53,7 +53,9 @@ class Table:
         if feature_names is not None:
             names = as_names(feature_names, "feature_names")
         if len(names) != array.shape[1]:
-            raise ValueError(f"`feature_names` has {counted(len(names), 'name')}, but `{name}` has {array.shape[1]} columns")
+            raise ValueError(
+                f"`feature_names` has {counted(len(names), 'name')}, but `{name}` has {array.shape[1]} columns"
+            )
         kind = "integer" if array.dtype.kind in "iub" else "number"
         return cls(Columns("numpy", tuple(Column(one, kind) for one in names)), codes)
 
