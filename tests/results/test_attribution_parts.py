@@ -447,10 +447,12 @@ def test_captum_on_a_model_of_two_inputs():
             inputs, list(found.target), noise=noise, n_samples=12, rng=0,
         )  # fmt: skip
         assert np.array_equal(found[place].values, alone.values.astype(found[place].values.dtype))
-    with pytest.raises(TypeError, match=r"`heatmap\(Saliency\(model\).attribute, channel_axis=\(1, None\)\)`"):
+    with pytest.raises(ValueError, match=r"such as `channel_axis=\(1, None\)` for an image and a table"):
         metfa.explain(Gradient(model), inputs, noise=noise, rng=0)
+    ours = metfa.explain(Gradient(model, channel_axis=(1, None)), inputs, noise=noise, rng=0)
     advised = metfa.explain(heatmap(attr.Saliency(model).attribute, channel_axis=(1, None)), inputs, noise=noise, rng=0)
-    assert advised[0].feature_shape == (4, 4)
+    for place in range(2):
+        np.testing.assert_allclose(ours[place].values, advised[place].values, atol=1e-6)
     maps = metfa.explain(heatmap(method, channel_axis=(1, None)), inputs, noise=noise, n_samples=12, rng=0)
     assert maps[0].feature_shape == (4, 4)
     assert maps[0].values.max() == 1 == maps[1].values.max()
