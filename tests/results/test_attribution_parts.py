@@ -456,7 +456,7 @@ def test_captum_on_a_model_of_two_inputs():
     maps = metfa.explain(heatmap(method, channel_axis=(1, None)), inputs, noise=noise, n_samples=12, rng=0)
     assert maps[0].feature_shape == (4, 4)
     assert maps[0].values.max() == 1 == maps[1].values.max()
-    with pytest.raises(ValueError, match=r"has nothing for part 0, got 1: write .*`channel_axis=\(1, None\)`"):
+    with pytest.raises(ValueError, match=r"has none for part 0, got 1: write .*`channel_axis=\(1, None\)`"):
         metfa.explain(heatmap(method), inputs, noise=noise, rng=0)
     named = from_captum(model, "IntegratedGradients", multiply_by_inputs=False, channel_axis=(1, None))
     by_name = metfa.explain(named, inputs, noise=noise, n_samples=12, rng=0)
