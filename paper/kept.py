@@ -1,8 +1,8 @@
 """Figures that are kept: a small table a measurement, a line a unit. Scripts go on from them, pages are made from them.
 
 A file's first line holds, behind "# ", the settings that its figures were measured with and the number of its units, as
-JSON. Then comes a CSV table: the name of the unit, its seconds, its figures. A figure that is missing has its reason in
-its place, behind "missing: ".
+JSON. Then comes a CSV table: the name of the unit, its seconds, its figures with four digits. A figure that is missing
+has its reason in its place, behind "missing: ".
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ import csv
 import io
 import json
 import math
-import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from metfa._base.owner import Owner
+from metfa._base.writing import new_file
 
 __all__ = ["RESULTS", "VERSION", "Kept", "read"]
 
@@ -69,25 +72,24 @@ class Kept:
         return found
 
     def add(self, unit: str, figures: Mapping[str, float | str], seconds: float) -> None:
-        """Keep a finished unit. The file is read again first, so that nothing that another process kept is lost.
+        """Keep a finished unit, and what other processes have kept meanwhile: one after the other reads and writes.
 
         Raises
         ------
         ValueError
             For figures with other names than those of the units before it, and for damage in the file.
         """
-        if self.path.exists():
-            self.lines = Kept.opened(self.path, self.setting).lines
         line = {name: _figure(_shown(figure)) for name, figure in {"seconds": round(seconds, 1), **figures}.items()}
-        known = next(iter(self.lines.values()), line)
-        if list(known) != list(line):
-            other = sorted(known.keys() ^ line.keys()) or "the same in another order"
-            raise ValueError(f"{unit} has other figures than the units in {self.path}: {other}")
-        self.lines.setdefault(unit, line)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        part = self.path.with_suffix(f".{os.getpid()}.part")
-        part.write_text(self._text(), encoding="utf-8", newline="")
-        part.replace(self.path)
+        with _alone(self.path.parent):
+            self.lines = Kept.opened(self.path, self.setting).lines
+            known = next(iter(self.lines.values()), line)
+            if list(known) != list(line):
+                other = sorted(known.keys() ^ line.keys()) or "the same in another order"
+                raise ValueError(f"{unit} has other figures than the units in {self.path}: {other}")
+            self.lines.setdefault(unit, line)
+            with new_file(self.path, replace=True) as file:
+                file.write(self._text().encode())
 
     def column(self, name: str) -> list[float | str]:
         """One figure of all units."""
@@ -139,6 +141,15 @@ def _parsed(path: Path) -> Kept:
     if len(lines) != n_units or not rest.endswith("\n"):
         raise ValueError(f"it says {n_units} units and has {len(lines)}, or its end is missing")
     return Kept(path, setting, lines)
+
+
+def _alone(folder: Path) -> Owner:
+    """The right to write into a folder, as soon as nobody else has it."""
+    while True:
+        try:
+            return Owner(folder, "folder")
+        except BlockingIOError:
+            time.sleep(0.02)
 
 
 def _shown(figure: float | str) -> str:

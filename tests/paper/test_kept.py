@@ -3,6 +3,7 @@
 import argparse
 import json
 import math
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -43,6 +44,18 @@ def test_what_another_process_kept_is_not_lost(path):
     mine.add("three", {"mstd": 9.0, "correlation": 9.0}, 1)  # the first to be kept counts
     assert list(read(path).lines) == ["one, or another", "two", "three", "four"]
     assert read(path).lines["three"]["mstd"] == 1.0
+
+
+def test_units_that_are_kept_at_once_are_all_there(path):
+    def keep(who):
+        mine = Kept.opened(path, SETTING)
+        for number in range(8):
+            mine.add(f"{who} {number}", {"mstd": number, "correlation": 1.0}, 1)
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(keep, "abc"))
+    assert len(read(path).lines) == 2 + 3 * 8
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_units_of_a_table_have_the_same_figures(path):
