@@ -13,6 +13,7 @@ import json
 import math
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -146,10 +147,9 @@ def _parsed(path: Path) -> Kept:
 def _alone(folder: Path) -> Owner:
     """The right to write into a folder, as soon as nobody else has it."""
     while True:
-        try:
+        with suppress(BlockingIOError):
             return Owner(folder, "folder")
-        except BlockingIOError:
-            time.sleep(0.02)
+        time.sleep(0.02)
 
 
 def _shown(figure: float | str) -> str:
