@@ -25,12 +25,13 @@ def made(page: str, text: str, folder: Path = RESULTS) -> str:
     Raises
     ------
     ValueError
-        If the page lacks the place of a part, or names one that there is not.
+        If the page lacks the place of a part, names one that there is not, or does not end a place before the next.
     """
     blocks = BLOCKS[page]
-    places = re.findall(r"<!-- made: (\w+) -->", text)
-    if sorted(places) != sorted(blocks):
-        raise ValueError(f"{page} has places for {sorted(places)}, there are parts {sorted(blocks)}")
+    comments = re.findall(r"<!-- (?:made: (\w+)|end) -->", text)  # "" at an end
+    places, ends = comments[::2], comments[1::2]
+    if sorted(places) != sorted(blocks) or ends != [""] * len(places):
+        raise ValueError(f"{page} has the comments {comments}, there are parts {sorted(blocks)}, each with an end")
     for name, block in blocks.items():
         pattern = rf"(<!-- made: {name} -->\n).*?(<!-- end -->)"
         text = re.sub(

@@ -46,28 +46,37 @@ def _one(rows: list[list[str]], start: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Section:
-    """Attributes: its heading, its tables that were written by hand, and its paragraphs beside them.
+    """Part of a page.
 
-    `sentences` are those that no "Setting" or "Aside" begins; parts that are made from the tables are left out.
+    Attributes
+    ----------
+    heading : str
+    has_table : bool
+        Whether a table stands in it, or the place of one that is made.
+    tables : list of Table
+        Those that were written by hand.
+    sentences : list of str
+        Paragraphs and items that no "Setting" or "Aside" begins, without what is made from the tables.
     """
 
     heading: str
+    has_table: bool
     tables: list[Table]
     sentences: list[str]
 
 
 def sections(text: str) -> list[Section]:
     """Of a page; what stands above the first of them is left out."""
-    text = re.sub(r"<!-- made: \w+ -->.*?<!-- end -->", "", text, flags=re.DOTALL)
     found = []
     for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
-        heading, _, body = part.partition("\n")
+        heading, _, whole = part.partition("\n")
+        body = re.sub(r"<!-- made: \w+ -->.*?<!-- end -->", "", whole, flags=re.DOTALL)
         lines = body.split("\n")
         tables = [_table(list(group)) for is_row, group in groupby(lines, lambda line: line.startswith("|")) if is_row]
         words = "\n".join("" if line.startswith("|") else line for line in lines)
         paragraphs = [one for one in re.split(r"\n\s*\n|\n(?=- )", words) if one.strip()]
         sentences = [plain(one.strip()) for one in paragraphs if not one.strip().startswith(FREE)]
-        found.append(Section(heading.strip(), tables, sentences))
+        found.append(Section(heading.strip(), bool(tables) or body != whole, tables, sentences))
     return found
 
 

@@ -40,6 +40,12 @@ def test_sentences_are_borne_out_by_their_tables(name):
         ("ATTACK_RESULTS.md", "**0.0296 ± 0.0040**", "**0.1296 ± 0.0040**", "does not bear out 'CAM, not the same"),
         ("TEXT_RESULTS.md", "| -0.136 ± 0.037 |", "| +0.136 ± 0.037 |", "Significant words hit them less often"),
         ("SEGMENTATION_RESULTS.md", "| 9.7 % | 16.6 % |", "| 16.6 % | 9.7 % |", "'Trees under U(0.1)"),
+        ("SEGMENTATION_RESULTS.md", "and 0.4 to 0.6\n", "and 0.4 to 0.9\n", "'On every seed, MeTFA marks fewer"),
+        ("SEGMENTATION_RESULTS.md", "within .01 of 1", "within .04 of 1", "'m_f stays about the same"),
+        ("SEGMENTATION_RESULTS.md", "under U(0.05): the", "under U(0.3): the", "'m_f stays about the same"),  # no row
+        ("RESULTS.md", "(.0157 to .0110)", "", "does not bear out 'With normal noise as P, mstd falls"),  # no number
+        ("ATTACK_RESULTS.md", "## EfficientNet-Lite0 (earlier", "All is well.\n\n## EfficientNet-Lite0 (earlier",
+         "nothing checks the sentence 'All is well.'"),  # beside a table that is made
     ],
 )  # fmt: skip
 def test_a_false_sentence_is_found(name, before, after, fault):
@@ -55,7 +61,9 @@ def test_numbers_in_a_text():
 
 def test_parts_made_from_tables_are_not_read_as_written_by_hand():
     (section,) = sections("# T\nx\n\n## A (2)\n\n<!-- made: a -->\n\n| a |\n|---|\n| 1 |\n\n<!-- end -->\n\nWords.")
-    assert (section.tables, section.sentences) == ([], ["Words."])
+    assert (section.has_table, section.tables, section.sentences) == (True, [], ["Words."])
+    (section,) = sections("## A\n\nWords.")
+    assert (section.has_table, section.sentences) == (False, ["Words."])
 
 
 def test_a_table_from_missing_units_says_how_many(tmp_path):
@@ -73,9 +81,17 @@ def test_a_table_from_missing_units_says_how_many(tmp_path):
     assert len(found("alpha-gradient", tmp_path)) == 2
 
 
-def test_a_page_without_the_place_of_a_part_is_refused():
-    with pytest.raises(ValueError, match=r"ATTACK_RESULTS.md has places for \[\], there are parts \['attacks'\]"):
-        page.made("ATTACK_RESULTS.md", "# Attacks")
+@pytest.mark.parametrize(
+    ("text", "comments"),
+    [
+        ("# Attacks", r"\[\]"),
+        ("<!-- made: attacks -->\nWords.", r"\['attacks'\]"),  # all that follows would be replaced
+        ("<!-- made: attacks -->\n<!-- made: attack -->\n<!-- end -->", r"\['attacks', 'attack', ''\]"),
+    ],
+)
+def test_a_page_without_the_place_of_a_part_is_refused(text, comments):
+    with pytest.raises(ValueError, match=rf"ATTACK_RESULTS.md has the comments {comments}, there are parts"):
+        page.made("ATTACK_RESULTS.md", text)
 
 
 def test_a_difference_has_a_direction_or_none():
