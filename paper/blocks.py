@@ -60,14 +60,14 @@ def others(folder: Path) -> str:
     """RISE, LIME and I-GOS, P = O_n = normal, at full and at equal budgets."""
     planned, what = 20, "photographs"
     rows = []
-    for name, budget in (("rise", "1000 masks"), ("lime", "1000 copies"), ("i-gos", "15 iterations")):
-        full = found(f"stability-normal-{name}", folder)
+    for name, budget in (("RISE", "1000 masks"), ("LIME", "1000 copies"), ("I-GOS", "15 iterations")):
+        full = found(f"stability-normal-{name.lower()}", folder)
         if full is not None:
-            rows.append([name.upper(), f"{budget} a map", size(len(full), planned, ""), *_of_maps(full, full)])
-        tenth = found(f"stability-normal-{name}-a-tenth", folder)
+            rows.append([name, f"{budget} a map", size(len(full), planned, ""), *_of_maps(full, full)])
+        tenth = found(f"stability-normal-{name.lower()}-a-tenth", folder)
         if full is not None and tenth is not None:
             both = [unit for unit in full.units if unit in tenth.units]
-            about = [name.upper(), f"one map of {budget}, samples of a tenth", size(len(both), planned, "")]
+            about = [name, f"one map of {budget}, samples of a tenth", size(len(both), planned, "")]
             rows.append([*about, *_of_maps(full.of(both), tenth.of(both))])
     if not rows:
         return nothing(planned, what)
@@ -122,13 +122,13 @@ def faithfulness(folder: Path) -> str:
     """Clean and robust scores of vanilla, mean and smoothed maps, at full and equal budgets."""
     planned, what = 50, "photographs"
     rows = []
-    for name in ("rise", "score-cam", "i-gos"):
-        full, tenth = found(f"faithfulness-{name}", folder), found(f"faithfulness-{name}-a-tenth", folder)
+    for name in ("RISE", "Score-CAM", "I-GOS"):
+        full, tenth = (found(f"faithfulness-{name.lower()}{part}", folder) for part in ("", "-a-tenth"))
         if full is not None:
-            rows += _faithful(name.upper(), full, full, planned)
+            rows += _faithful(name, full, full, planned)
         if full is not None and tenth is not None:
             both = [unit for unit in full.units if unit in tenth.units]
-            rows += _faithful(f"{name.upper()}, samples of a tenth", full.of(both), tenth.of(both), planned)
+            rows += _faithful(f"{name}, samples of a tenth", full.of(both), tenth.of(both), planned)
     if not rows:
         return nothing(planned, what)
     header = ["explainer", what, "map", "insertion", "deletion", "overall", "RO, normal", "RO, uniform"]
