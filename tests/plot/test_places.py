@@ -116,6 +116,23 @@ def test_bad_axes(given, error, said, rows):
         rows.plot(**given)
 
 
+def test_names_of_features_stand_at_their_own_bars(rows):
+    fig = Figure(figsize=SIZE, layout="constrained")
+    left, _ = fig.subplots(1, 2, sharey=True)
+    plain, polar = fig.add_axes((0, 0, 1, 1)), fig.add_axes((0, 0, 1, 1), projection="polar")
+    with pytest.raises(ValueError, match=r"`ax` shares its y axis, .*: write `plt.subplots\(..., sharey=False\)`"):
+        rows.plot(ax=left)
+    with pytest.raises(ValueError, match="`ax` must be plain axes, got polar ones: leave `projection` out"):
+        rows.plot(ax=polar)
+    rows.plot(ax=plain)
+    with pytest.raises(ValueError, match=r"`ax` has a drawing already, .*: give empty axes"):
+        rows.plot(ax=plain, index=1)
+    above, below = Figure().subplots(2, 1, sharex=True)
+    assert rows.plot(ax=above) is above  # scores may have one scale
+    with pytest.raises(ValueError, match="`ax` shares its x axis"):
+        plot.ranking(rows, ax=below)
+
+
 def test_bad_figures(maps):
     with pytest.raises(TypeError, match="`fig` must be a figure or subfigure of matplotlib, as there are several"):
         maps.plot(fig=Figure().subplots())

@@ -56,6 +56,11 @@ class TestShap:
     def test_maps_have_their_pictures_and_regions_have_none(self, maps):
         pytest.importorskip("shap")
         assert maps.to_shap().values.shape == maps.to_shap().data.shape == (2, 3, 4)
+        pictures = np.random.default_rng(2).random((2, 3, 4, 5))
+        given = {"target": 0, "noise": metfa.noise.Uniform(0.1), "n_samples": 6, "rng": 0}
+        reduced = metfa.explain(lambda x, target: x.max(axis=1), pictures, **given).to_shap()
+        np.testing.assert_array_equal(reduced[0, 3, 4].data, pictures[0, :, 3, 4])  # one place in both
+        assert metfa.explain(lambda x, target: x[:, 0, ::2, ::2], pictures, **given).to_shap().data is None
         pooled = maps.over(np.repeat([[0], [0], [1]], 4, axis=1)).to_shap()
         assert pooled.data is None
         assert pooled.feature_names == ["region 0", "region 1"]

@@ -86,7 +86,7 @@ def bars(
     flips_from : float
         Share of noisy inputs with another prediction, from which on the title says so and the marks are faint.
     ax : matplotlib.axes.Axes, optional
-        Axes to draw into, which are returned: the heading is their title, and the legend stands below them. Of a
+        Empty axes to draw into, which are returned: the heading is their title, and the legend stands below them. Of a
         comparison the differences alone are drawn there.
 
     Returns
@@ -140,7 +140,7 @@ def bars(
         canvas = new_figure((11.5, height), "constrained")
         of_parts, panel = canvas.subplots(1, 2, sharey=True)
     else:
-        canvas, of_parts = new_axes((8.5, height), ax)
+        canvas, of_parts = new_axes((8.5, height), ax, named="y")
         panel = of_parts
     handles = draw_bars(panel, scores, decision, shown, colours, faint=bool(warned))
     if both:

@@ -85,7 +85,7 @@ def beeswarm(
     palette : {"colourblind", "paper"}
         Colours of the marks.
     ax : matplotlib.axes.Axes, optional
-        Axes to draw into, which are returned: the heading is their title, and the legend stands below them.
+        Empty axes to draw into, which are returned: the heading is their title, and the legend stands below them.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def beeswarm(
     noun = one.sample_noun
     if len(drawn) < one.n_samples:
         notes.append(f"{len(drawn):,} of {counted(one.n_samples, noun)} are drawn, chosen by chance; all are counted")
-    canvas, panel = new_axes((8.5, ROW_HEIGHT * len(shown) + 2.1 + 0.2 * len(notes)), ax)
+    canvas, panel = new_axes((8.5, ROW_HEIGHT * len(shown) + 2.1 + 0.2 * len(notes)), ax, named="y")
     points = one.values[drawn][:, 0, shown].astype(np.float64)
     _draw_points(panel, points, None if colouring is None else colouring[:, shown], drawn)
     handles = _draw_medians(panel, scores, decision, shown, colours, f"one {noun}", few=len(drawn) <= FEW)

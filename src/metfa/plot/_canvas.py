@@ -32,15 +32,15 @@ def new_figure(size: tuple[float, float], layout: Any, given: Any = None) -> Any
     return part
 
 
-def new_axes(size: tuple[float, float], given: Any = None) -> tuple[Any, Axes]:
-    """What a drawing of one panel returns, and the panel: a new figure and its axes, or the axes that are given."""
+def new_axes(size: tuple[float, float], given: Any = None, *, named: str = "") -> tuple[Any, Axes]:
+    """What a drawing of one panel returns, and the panel: a new figure and its axes, or the axes that are given.
+
+    `named`: the axes, "y" or "xy", whose ticks have the names of features.
+    """
     if given is None:
         fig = new_figure(size, "constrained")
         return fig, fig.subplots()
-    if not are_axes(given):
-        hint = ", with `.subplots()` of that figure" * hasattr(given, "subplots")
-        raise TypeError(f"`ax` must be axes of matplotlib, such as `plt.subplots()[1]`, got {shown(given)}{hint}")
-    return given, given
+    return given, _checked_axes(given, named)
 
 
 def room_of(place: Any, most: int) -> int:
@@ -65,6 +65,24 @@ def one_of_several(part: Any, sizes: list[tuple[float, float]]) -> Iterator[None
         yield
     finally:
         PLACE.reset(token)
+
+
+def _checked_axes(given: Any, named: str) -> Any:
+    """The axes that are given; raises unless they are plain, and where names would stand at bars of other drawings."""
+    if not are_axes(given):
+        hint = ", with `.subplots()` of that figure" * hasattr(given, "subplots")
+        raise TypeError(f"`ax` must be axes of matplotlib, such as `plt.subplots()[1]`, got {shown(given)}{hint}")
+    if given.name != "rectilinear":
+        raise ValueError(f"`ax` must be plain axes, got {given.name} ones: leave `projection` out")
+    if named and given.has_data():
+        raise ValueError("`ax` has a drawing already, which would get other names at its ticks: give empty axes")
+    for name in named:
+        if len(getattr(given, f"get_shared_{name}_axes")().get_siblings(given)) > 1:
+            raise ValueError(
+                f"`ax` shares its {name} axis, so that the names of its features would stand at those of other axes, "
+                f"too: write `plt.subplots(..., share{name}=False)`"
+            )
+    return given
 
 
 def _checked_figure(given: Any) -> Any:

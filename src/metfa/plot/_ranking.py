@@ -57,7 +57,7 @@ def ranking(
     palette : {"colourblind", "paper"}
         Colours of the marks.
     ax : matplotlib.axes.Axes, optional
-        Axes to draw into, which are returned: the heading is their title, and the legend stands below them.
+        Empty axes to draw into, which are returned: the heading is their title, and the legend stands below them.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def ranking(
     longest = max(len(line) for label in labels for line in label.splitlines())
     size = side + 0.085 * longest + 0.6
     width = max(size, 6.5)
-    canvas, panel = new_axes((width, size + 1.6 + 0.2 * len(notes)), ax)
+    canvas, panel = new_axes((width, size + 1.6 + 0.2 * len(notes)), ax, named="xy")
     kinds = [("above", 1, colours.important), ("not shown to differ", 0, colours.undecided)]
     kinds.append(("below", -1, colours.unimportant))
     painted = np.ones((m, m, 3))

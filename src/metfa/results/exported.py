@@ -86,8 +86,9 @@ class Exported(Decided):
             ``values`` (batch, \*features) are the smoothed scores, or medians where there are too few samples for the
             level; ``lower_bounds`` and ``upper_bounds`` the exact intervals, or None. ``error_std`` is the standard
             deviation of the samples (n - 1), as SHAP's permutation explainer gives that of its permutations: how far
-            one explanation lies from their mean. It is no standard error of ``values``. ``data`` are the inputs, or the
-            words of a text; ``display_data`` has the labels of a frame's columns.
+            one explanation lies from their mean. It is no standard error of ``values``. ``data`` are the inputs, with
+            their channels last where maps have none, or the words of a text, and None where a score has no place in
+            them; ``display_data`` has the labels of a frame's columns.
 
         Notes
         -----

@@ -37,11 +37,14 @@ def explanation(sample: AttributionSample, confidence_level: float) -> Any:
 
 
 def _data(sample: AttributionSample) -> np.ndarray | None:
-    """The inputs, or where these are texts their words; None for regions, pairs and rows of a data set."""
+    """The inputs, channels last if they have some, or the words of a text; None where a score has no place in them."""
     if sample.noun != "feature" or sample.population is not None:
         return None
     if isinstance(sample.inputs, list):
         words = sample.feature_names
-        return None if words is None else np.array([words])
+        return np.array([words]) if words is not None and len(sample.inputs) == 1 else None
     found = values_of_features(sample)
-    return sample.inputs if found is None and isinstance(sample.inputs, np.ndarray) else found
+    if found is not None or not isinstance(sample.inputs, np.ndarray) or sample.inputs.ndim < 3:
+        return found
+    last = np.moveaxis(sample.inputs, 1, -1)
+    return next((one for one in (last, sample.inputs) if one.shape[1:-1] == sample.feature_shape), None)
