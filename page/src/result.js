@@ -1,6 +1,6 @@
 // One result as the page holds it: its numbers unpacked, and what can be asked of them.
 
-import { counts, scores, undoDifferences, unpacked } from "./decode.js";
+import { scores, undoDifferences, unpacked, unpackedMaps, unpackedPlanes } from "./decode.js";
 import { percent, probability, short } from "./elements.js";
 import { countsAt, expectedFalseMarks, FIXED_ONLY, histogram, marksOf } from "./decide.js";
 
@@ -11,8 +11,7 @@ const CONTEXT_KINDS = { 1: "needed", 0: "undecided", "-1": "not needed" };
 export class Result {
   /** Unpack the data of the page. */
   static async of(data) {
-    const maps = {};
-    for (const [name, text] of Object.entries(data.layers.maps)) maps[name] = scores(await unpacked(text), data.layers);
+    const maps = await unpackedMaps(data.layers);
     if (data.certificate) maps.radius = scores(await unpacked(data.certificate.radii), { kind: "single" });
     const samples = await unpackedSamples(data.samples);
     const compared = data.compared ? await comparedOf(data.compared) : null;
@@ -164,17 +163,11 @@ function written(score, { kind, low, high }, digits = 4) {
 
 /** Both parts of a comparison, with their maps. */
 async function comparedOf(data) {
-  const maps = {};
-  for (const [part, text] of Object.entries(data.maps)) maps[part] = scores(await unpacked(text), data);
-  return { ...data, maps };
+  return { ...data, maps: await unpackedMaps(data) };
 }
 
-export async function unpackedSamples(data) {
-  const { n, size, encoding } = data;
+export async function unpackedSamples({ n, size, encoding, ...data }) {
   if (encoding === "cells") return { n, size, encoding, cells: undoDifferences(await unpacked(data.cells), size) };
-  const samples = { n, size, encoding };
-  for (const name of ["below", "upTo"]) {
-    if (data[name]) samples[name] = undoDifferences(counts(await unpacked(data[name]), data.bits), size);
-  }
-  return samples;
+  const at = data.at ? await unpackedPlanes(data.at) : null;
+  return { n, size, encoding, below: await unpackedPlanes(data.below), at };
 }

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from metfa._base.mapped import unload
+from metfa._base.threaded import threaded
+from metfa.report._planes import as_words, packed_planes
 from metfa.results.moments import ends_of
+from metfa.stats.blocks import feature_blocks, n_hits, read_features
 
 __all__ = ["Samples", "edges_of", "packed", "placed"]
 
@@ -29,6 +31,7 @@ MOST_EDGES_OF_ROWS = 31  # of each row of a table, whose page holds many
 BLOCK = 2**20  # values that are sorted into cells at once
 DEFLATE = 6  # level: 9 takes several times as long and saves one percent
 READ_AT_ONCE = 2**22  # values that are read from a file at once
+NARROW = 2**10  # features whose scores stay in the processor's cache while they are counted at each edge
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Samples:
         zone: float = 0.0,
         n_rows: int = 1,
     ) -> Samples:
-        """From samples (n, features); the `thresholds` become edges, and without any there are no edges.
+        r"""From samples (n, features); the `thresholds` become edges, and without any there are no edges.
 
         With a `region`, the features are those outside of it, and 0 stands at its places. Scores up to `zone` from 0
         count as 0, as in a decision about the sign (see `Terms.unit`). They share the page with those of the other
@@ -64,9 +67,7 @@ class Samples:
         edges = edges_of(low, high, thresholds, most) if thresholds else np.empty(0)
         edges = edges[(edges == 0) | (np.abs(edges) > zone)]
         data = (
-            _sorted_cells(placed(values, region), edges, zone)
-            if one_by_one
-            else _counts(_blocks(values, region, size, zone), edges, n, size)
+            _sorted_cells(placed(values, region), edges, zone) if one_by_one else _counts(values, edges, region, zone)
         )
         return cls(edges, {"n": n, "size": size, **data})
 
@@ -118,59 +119,49 @@ def _sorted_cells(values: np.ndarray, edges: np.ndarray, zone: float) -> dict[st
     return {"encoding": "cells", "cells": packed(cells)}
 
 
-def _counts(blocks: Iterable[tuple[slice, np.ndarray]], edges: np.ndarray, n: int, size: int) -> dict[str, Any]:
-    """Counts of each feature's samples below each edge, and up to it if any lie at one; each less the edge before."""
-    dtype = np.dtype(np.uint8 if n < 2**8 else "<u2" if n < 2**16 else "<u4")
-    below, up_to = np.empty((2, len(edges), size), dtype)
-    for columns, block in blocks:
-        for counts, compare, bounds in zip(
-            (below, up_to), (np.less, np.less_equal), _bounds(edges, block), strict=True
-        ):
-            before = 0
-            for count, bound in zip(counts, bounds, strict=True):
-                found = _count(compare(block, bound), dtype)
-                count[columns], before = found - before, found
-    data: dict[str, Any] = {"encoding": "counts", "bits": 8 * dtype.itemsize, "below": packed(below)}
-    if (below != up_to).any():
-        data["upTo"] = packed(up_to)
-    return data
+def _counts(values: np.ndarray, edges: np.ndarray, region: np.ndarray | None, zone: float) -> dict[str, Any]:
+    """Counts of each feature's samples below each edge, and of those at it if there are any, as planes."""
+    n, shape = len(values), values.shape[1:] if region is None else region.shape
+    flat = values.reshape(n, -1)
+    below, at = np.zeros((2, len(edges), flat.shape[1]), as_words(n))
+    precise = values.dtype if values.dtype == np.float32 else np.dtype(np.float64)  # quick, and holds every score
+    bounds, held = _bounds(edges, precise)
+
+    def count(columns: slice) -> None:
+        block = read_features(flat, (columns,))
+        for start in range(0, block.shape[1], NARROW):
+            scores = block[:, start : start + NARROW].astype(precise)
+            here = slice(columns.start + start, columns.start + start + scores.shape[1])
+            if zone:
+                scores[np.abs(scores) <= zone] = 0
+            for edge, bound in enumerate(bounds):
+                below[edge, here] = n_hits(scores < bound, below.dtype)
+                if held[edge] and (equal := scores == bound).any():
+                    at[edge, here] = n_hits(equal, at.dtype)
+
+    for _ in threaded(count, (index for (index,) in feature_blocks(flat.shape[1:], max(1, READ_AT_ONCE // n)))):
+        pass
+    if region is not None:  # whose scores are 0
+        below, at = (
+            _around(counts, region, n * held_by_0.astype(counts.dtype))
+            for counts, held_by_0 in ((below, edges > 0), (at, edges == 0))
+        )
+    data = {"encoding": "counts", "below": packed_planes(below.reshape(-1, *shape))}
+    return {**data, "at": packed_planes(at.reshape(-1, *shape))} if at.any() else data
 
 
-def _blocks(
-    values: np.ndarray, region: np.ndarray | None, size: int, zone: float
-) -> Iterator[tuple[slice, np.ndarray]]:
-    """Samples of some features at a time, in a dtype that is quick to compare with numbers of float64."""
-    width = max(1, READ_AT_ONCE // len(values))
-    outside = np.ones(size, bool) if region is None else ~region.ravel()
-    stop = 0
-    for start in range(0, size, width):
-        columns = slice(start, min(start + width, size))
-        within = outside[columns]
-        first, stop = stop, stop + int(within.sum())
-        block = np.ascontiguousarray(values.reshape(len(values), -1)[:, first:stop])
-        unload(values)
-        if region is not None:
-            whole = np.zeros((len(block), len(within)), block.dtype)
-            whole[:, within] = block
-            block = whole
-        block = block if block.dtype == np.float32 else block.astype(np.float64)
-        if zone:
-            block = np.where(np.abs(block) <= zone, block.dtype.type(0), block)
-        yield columns, block
+def _around(counts: np.ndarray, region: np.ndarray, of_region: np.ndarray) -> np.ndarray:
+    """Counts (edges, features) of a context at their places in the map, and those of each feature of its object."""
+    whole = np.empty((len(counts), region.size), counts.dtype)
+    whole[:, ~region.ravel()], whole[:, region.ravel()] = counts, of_region[:, None]
+    return whole
 
 
-def _bounds(edges: np.ndarray, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the block's precision that compare as the edges do: ``v < e`` as the next up, ``v <= e`` next down."""
+def _bounds(edges: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """The least number of a precision that is not below each edge; whether it is the edge, so that scores may be at it.
+
+    A score of this precision is below an edge if it is below this number.
+    """
     with np.errstate(over="ignore"):
-        nearest = edges.astype(block.dtype)
-    up = np.where(nearest < edges, np.nextafter(nearest, block.dtype.type(np.inf)), nearest)
-    down = np.where(nearest > edges, np.nextafter(nearest, block.dtype.type(-np.inf)), nearest)
-    return up, down
-
-
-def _count(hits: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Number of hits in each column; a byte holds those of 255 rows, and bytes are quick to add."""
-    counts = np.zeros(hits.shape[1], dtype)
-    for start in range(0, len(hits), 255):
-        counts += hits[start : start + 255].view(np.uint8).sum(axis=0, dtype=np.uint8)
-    return counts
+        nearest = edges.astype(dtype)
+    return np.where(nearest < edges, np.nextafter(nearest, dtype.type(np.inf)), nearest), nearest == edges

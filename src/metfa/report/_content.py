@@ -24,10 +24,12 @@ from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.moments import ends_of
 from metfa.results.rules import break_in_words
 from metfa.results.sample import AttributionSample
+from metfa.results.scores import interval_and_smoothed
 from metfa.results.summary import Summary, summarise
 from metfa.results.terms import Terms
 from metfa.results.thresholds import resolved, zone_of
 from metfa.segmentation.explanation import ContextExplanation
+from metfa.stats import ConfidenceInterval
 from metfa.text.reading import harmless_text
 
 __all__ = ["Content", "check_drawable", "rule_in_words"]
@@ -104,7 +106,8 @@ class Content:
         known = terms
         if not math.isnan(threshold):
             known = replace(terms, threshold=threshold, correction=terms.in_effect, nothing=())
-        summary, certificate = _decided(result, tested, terms, known, confidence_level, flips_from, region)
+        interval, smoothed = interval_and_smoothed(tested, confidence_level)
+        summary, certificate = _decided(result, tested, terms, known, confidence_level, flips_from, region, interval)
         flips = cautions(sample, 0, flips_from)
         stops = [] if math.isnan(threshold) else [threshold, 0.0] if sample.signed else [threshold]
         zone = float(zone_of(np.zeros(1), terms.unit, tested.values).flat[0]) if 0.0 in stops else 0.0
@@ -136,7 +139,7 @@ class Content:
             "rule": rule_in_words(sample, terms, given=given),
             "split": terms.split,
             "samples": samples.data,
-            "layers": layers_of(tested, confidence_level, lambda scores: placed(scores, region)),
+            "layers": layers_of(tested, confidence_level, lambda scores: placed(scores, region), (interval, smoothed)),
             "certificate": certificate,
             **deciding(tested, terms),
             "signed": bool(sample.signed),
@@ -197,6 +200,7 @@ def _decided(
     confidence_level: float,
     flips_from: float,
     region: np.ndarray | None,
+    interval: ConfidenceInterval | None,
 ) -> tuple[Summary | str, dict[str, Any] | None]:
     """The summary, or why there is none, and the certified radii; `known` are the terms with the threshold found."""
     try:
@@ -204,7 +208,7 @@ def _decided(
     except TooFewSamplesError as error:
         return str(error), None
     certificate = certificate_of(tested, terms, decision, lambda radii: placed(radii, region))
-    return summarise(tested, decision, confidence_level, flips_from)[0], certificate
+    return summarise(tested, decision, confidence_level, flips_from, interval)[0], certificate
 
 
 def _kind(sample: AttributionSample, located: Series | Volume | None) -> str:
