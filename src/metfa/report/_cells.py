@@ -9,6 +9,7 @@ Between edges nothing is known.
 from __future__ import annotations
 
 import base64
+import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,12 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.threaded import threaded
 from metfa.report._planes import as_words, packed_planes
 from metfa.results.moments import ends_of
-from metfa.stats.blocks import feature_blocks, n_hits, read_features
+from metfa.stats.sorted_once import counts_below
 
-__all__ = ["Samples", "edges_of", "packed", "placed"]
+__all__ = ["Edges", "Samples", "edges_of", "packed", "placed"]
 
 MOST_EDGES = 127  # cells 0..254, which fit a byte
 MOST_CELLS = 2**24  # so many samples are kept one by one; more are kept as counts at fewer edges
@@ -30,16 +30,18 @@ MOST_EDGES_OF_COUNTS, FEWEST_EDGES = 15, 3
 MOST_EDGES_OF_ROWS = 31  # of each row of a table, whose page holds many
 BLOCK = 2**20  # values that are sorted into cells at once
 DEFLATE = 6  # level: 9 takes several times as long and saves one percent
-READ_AT_ONCE = 2**22  # values that are read from a file at once
-NARROW = 2**10  # features whose scores stay in the processor's cache while they are counted at each edge
 
 
 @dataclass(frozen=True)
-class Samples:
-    """Samples of one input: the edges, and the cells as JSON data for the page."""
+class Edges:
+    """Where the number line is cut, and how samples are kept: one by one, or as counts.
 
-    edges: np.ndarray
-    data: dict[str, Any]
+    Scores up to `zone` from 0 count as 0, as in a decision about the sign (see `Terms.unit`).
+    """
+
+    numbers: np.ndarray
+    one_by_one: bool
+    zone: float = 0.0
 
     @classmethod
     def of(
@@ -49,27 +51,63 @@ class Samples:
         region: np.ndarray | None = None,
         zone: float = 0.0,
         n_rows: int = 1,
-    ) -> Samples:
-        r"""From samples (n, features); the `thresholds` become edges, and without any there are no edges.
+        ends: tuple[float, float] | None = None,
+    ) -> Edges:
+        r"""For samples (n, \*features); the `thresholds` become edges, and without any there are no edges.
 
-        With a `region`, the features are those outside of it, and 0 stands at its places. Scores up to `zone` from 0
-        count as 0, as in a decision about the sign (see `Terms.unit`). They share the page with those of the other
-        `n_rows` of a table.
+        With a `region`, the features are those outside of it, and 0 stands at its places. They share the page with
+        those of the other `n_rows` of a table. `ends`: the lowest and the highest sample, where these are known.
         """
         n, size = len(values), values[0].size if region is None else region.size
         one_by_one = n * size * n_rows <= MOST_CELLS
         most = max(FEWEST_EDGES, min(MOST_EDGES_OF_COUNTS, COUNTS // (2 * size * n_rows)))
         if one_by_one:
             most = MOST_EDGES if n_rows == 1 else MOST_EDGES_OF_ROWS
-        low, high = ends_of(values)
+        low, high = ends or ends_of(values)
         if region is not None:
             low, high = min(low, 0.0), max(high, 0.0)
         edges = edges_of(low, high, thresholds, most) if thresholds else np.empty(0)
-        edges = edges[(edges == 0) | (np.abs(edges) > zone)]
-        data = (
-            _sorted_cells(placed(values, region), edges, zone) if one_by_one else _counts(values, edges, region, zone)
-        )
-        return cls(edges, {"n": n, "size": size, **data})
+        return cls(edges[(edges == 0) | (np.abs(edges) > zone)], one_by_one, zone)
+
+    def heights(self, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers for scores of a dtype, and the places among them of two for each edge, (2, edges).
+
+        The scores below the first are those below the edge, and the scores below the second are those at it too. Most
+        edges are no number of the dtype. Then both are the same: the next number above the edge.
+        """
+        precise = np.float32 if dtype in (np.float16, np.float32) else np.float64
+        with np.errstate(over="ignore"):
+            nearest = self.numbers.astype(precise)
+        above, zone = np.nextafter(nearest, precise(np.inf)), precise(self.zone)
+        below = np.where(nearest < self.numbers, above, nearest)
+        up_to = np.where(nearest <= self.numbers, above, nearest)
+        if zone:
+            below[self.numbers == 0], up_to[self.numbers == 0] = -zone, np.nextafter(zone, precise(np.inf))
+        numbers, places = np.unique(np.stack([below, up_to]), return_inverse=True)
+        return numbers, places.reshape(2, -1)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples of one input: the edges, and the cells or counts as JSON data for the page."""
+
+    edges: np.ndarray
+    data: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls, values: np.ndarray, edges: Edges, region: np.ndarray | None = None, below: np.ndarray | None = None
+    ) -> Samples:
+        r"""From samples (n, \*features); `below`: how many lie below each of the heights, where that is known."""
+        shape = values.shape[1:] if region is None else region.shape
+        if edges.one_by_one:
+            data = _sorted_cells(placed(values, region), edges.numbers, edges.zone)
+        else:
+            counts = _counts(values, edges, below)
+            if region is not None:
+                counts = _around(counts, region, edges.numbers, len(values))
+            data = _as_planes(counts, shape)
+        return cls(edges.numbers, {"n": len(values), "size": math.prod(shape), **data})
 
 
 def placed(values: np.ndarray, region: np.ndarray | None) -> np.ndarray:
@@ -119,49 +157,25 @@ def _sorted_cells(values: np.ndarray, edges: np.ndarray, zone: float) -> dict[st
     return {"encoding": "cells", "cells": packed(cells)}
 
 
-def _counts(values: np.ndarray, edges: np.ndarray, region: np.ndarray | None, zone: float) -> dict[str, Any]:
-    """Counts of each feature's samples below each edge, and of those at it if there are any, as planes."""
-    n, shape = len(values), values.shape[1:] if region is None else region.shape
-    flat = values.reshape(n, -1)
-    below, at = np.zeros((2, len(edges), flat.shape[1]), as_words(n))
-    precise = values.dtype if values.dtype == np.float32 else np.dtype(np.float64)  # quick, and holds every score
-    bounds, held = _bounds(edges, precise)
-
-    def count(columns: slice) -> None:
-        block = read_features(flat, (columns,))
-        for start in range(0, block.shape[1], NARROW):
-            scores = block[:, start : start + NARROW].astype(precise)
-            here = slice(columns.start + start, columns.start + start + scores.shape[1])
-            if zone:
-                scores[np.abs(scores) <= zone] = 0
-            for edge, bound in enumerate(bounds):
-                below[edge, here] = n_hits(scores < bound, below.dtype)
-                if held[edge] and (equal := scores == bound).any():
-                    at[edge, here] = n_hits(equal, at.dtype)
-
-    for _ in threaded(count, (index for (index,) in feature_blocks(flat.shape[1:], max(1, READ_AT_ONCE // n)))):
-        pass
-    if region is not None:  # whose scores are 0
-        below, at = (
-            _around(counts, region, n * held_by_0.astype(counts.dtype))
-            for counts, held_by_0 in ((below, edges > 0), (at, edges == 0))
-        )
-    data = {"encoding": "counts", "below": packed_planes(below.reshape(-1, *shape))}
-    return {**data, "at": packed_planes(at.reshape(-1, *shape))} if at.any() else data
+def _counts(values: np.ndarray, edges: Edges, below: np.ndarray | None) -> np.ndarray:
+    """Counts of each feature's samples below each edge, and at it: (2, edges, features)."""
+    heights, places = edges.heights(values.dtype)
+    found = counts_below(values, heights) if below is None else below
+    counts = found.reshape(len(heights), -1).astype(as_words(len(values)))[places]
+    counts[1] -= counts[0]
+    return counts
 
 
-def _around(counts: np.ndarray, region: np.ndarray, of_region: np.ndarray) -> np.ndarray:
-    """Counts (edges, features) of a context at their places in the map, and those of each feature of its object."""
-    whole = np.empty((len(counts), region.size), counts.dtype)
-    whole[:, ~region.ravel()], whole[:, region.ravel()] = counts, of_region[:, None]
+def _around(counts: np.ndarray, region: np.ndarray, edges: np.ndarray, n: int) -> np.ndarray:
+    """Counts of a context at their places in the map, and those of each feature of its object, whose scores are 0."""
+    whole = np.empty((*counts.shape[:2], region.size), counts.dtype)
+    whole[..., ~region.ravel()] = counts
+    whole[..., region.ravel()] = n * np.stack([edges > 0, edges == 0])[..., None]
     return whole
 
 
-def _bounds(edges: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """The least number of a precision that is not below each edge; whether it is the edge, so that scores may be at it.
-
-    A score of this precision is below an edge if it is below this number.
-    """
-    with np.errstate(over="ignore"):
-        nearest = edges.astype(dtype)
-    return np.where(nearest < edges, np.nextafter(nearest, dtype.type(np.inf)), nearest), nearest == edges
+def _as_planes(counts: np.ndarray, shape: tuple[int, ...]) -> dict[str, Any]:
+    """Counts as planes of the shape of the map; those at the edges only if there are any."""
+    below, at = counts.reshape(*counts.shape[:2], *shape)
+    data = {"encoding": "counts", "below": packed_planes(below)}
+    return {**data, "at": packed_planes(at)} if at.any() else data

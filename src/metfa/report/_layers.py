@@ -35,14 +35,14 @@ def layers_of(
 ) -> dict[str, Any]:
     """The maps of a sample, of all its inputs one after the other, and the exact level of its bounds.
 
-    `sorted_scores` are its `interval_and_smoothed`, where the caller has them.
+    `sorted_scores` are its interval and its smoothed scores, of `interval_and_smoothed`, where the caller has them.
     `placed` puts the features of the sample where the page shows them, such as a context around its object.
     """
     maps = {"mean": sample.mean()}
     if sample.vanilla is not None and not sample.of_effects:  # as of a population
         maps = {"vanilla": sample.vanilla, **maps}
     layers: dict[str, Any] = {"level": None, "missing": None}
-    interval, smoothed = sorted_scores or interval_and_smoothed(sample, confidence_level)
+    interval, smoothed = sorted_scores or interval_and_smoothed(sample, confidence_level)[:2]
     if interval is not None:
         maps |= {} if smoothed is None else {"smoothed": smoothed}
         maps |= {"lower": interval.low, "upper": interval.high}

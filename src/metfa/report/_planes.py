@@ -27,7 +27,7 @@ def as_words(largest: int) -> np.dtype:
 
 
 def packed_planes(planes: np.ndarray) -> dict[str, Any]:
-    """Planes (k, rows, columns) of `as_words`, as the page reads them: a text for each, bits and columns."""
+    """Planes (k, ..., columns) of `as_words`, as the page reads them: a text for each, bits and columns."""
     bits, columns = 8 * planes.itemsize, planes.shape[-1]
 
     def text(number: int) -> str:

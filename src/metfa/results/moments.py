@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from metfa import stats
 from metfa._base.threaded import threaded
 from metfa.stats.blocks import each_block, sums_over
 
-__all__ = ["ends_of", "largest_of", "mean_of", "median_of", "of_both_signs", "std_of"]
+__all__ = ["ends_of", "ends_of_each", "first_signed", "largest_of", "mean_of", "median_of", "of_both_signs", "std_of"]
 
 AT_A_TIME = 2**18  # scores at a time
 
@@ -83,8 +84,17 @@ def of_both_signs(values: np.ndarray) -> tuple[int, float, float] | None:
 
     They are if the lowest lies below 0 by more than 5 % of the highest; less counts as noise of scores with one sign.
     """
-    for row in range(values.shape[1] if values.size else 0):
-        lowest, highest = ends_of(values[:, row])
+    return first_signed(ends_of_each(values))
+
+
+def first_signed(ends: Iterable[tuple[float, float]]) -> tuple[int, float, float] | None:
+    """`of_both_signs` of the ends of each input."""
+    for row, (lowest, highest) in enumerate(ends):
         if lowest < 0 and -lowest > 0.05 * highest:
             return row, lowest, highest
     return None
+
+
+def ends_of_each(values: np.ndarray) -> Iterator[tuple[float, float]]:
+    r"""`ends_of` each input of values (n, batch, \*features), one after the other."""
+    return (ends_of(values[:, row]) for row in range(values.shape[1] if values.size else 0))

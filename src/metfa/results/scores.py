@@ -72,7 +72,7 @@ class Scores:
         vanilla = None if vanilla is None else vanilla.astype(np.float64)
         kind = "any-time " * sample.any_time
         quantity = "score" if sample.pair is None else "difference"
-        interval, smoothed = interval_and_smoothed(sample, confidence_level)
+        interval, smoothed, _ = interval_and_smoothed(sample, confidence_level)
         if interval is None or smoothed is None:
             called = f"the only {noun}" if sample.n_samples == 1 else f"median of {sample.n_samples:,} {noun}s"
             medians = sample.median().astype(np.float64)
@@ -112,14 +112,17 @@ def interval_of(sample: AttributionSample, confidence_level: float) -> Confidenc
 
 
 def interval_and_smoothed(
-    sample: AttributionSample, confidence_level: float
-) -> tuple[ConfidenceInterval | None, np.ndarray | None]:
-    """`interval_of`, and the smoothed scores where it is one of medians; the samples are sorted once for both."""
+    sample: AttributionSample, confidence_level: float, heights: np.ndarray | None = None
+) -> tuple[ConfidenceInterval | None, np.ndarray | None, np.ndarray | None]:
+    """`interval_of`, and where it is one of medians the smoothed scores, and how many samples lie below each height.
+
+    The samples are sorted once for all.
+    """
     if sample.of_effects or sample.too_few_for(confidence_level) is not None:
-        return interval_of(sample, confidence_level), None
+        return interval_of(sample, confidence_level), None, None
     sample._look_at_intervals()
     averaged = median_ranks(sample.n_samples, confidence_level)
-    return sorted_once.interval_and_smoothed(sample.values, sample._ranks_at(confidence_level), averaged)
+    return sorted_once.interval_and_smoothed(sample.values, sample._ranks_at(confidence_level), averaged, heights)
 
 
 def why_no_ends(sample: AttributionSample, confidence_level: float) -> str:
