@@ -142,10 +142,9 @@ export class Result {
         ? new Int8Array(this.size)
         : marksOf(this.counts, this.sides, alpha, this.inEffect, this.harmonic, this);
     }
-    const shares = { 1: 0, 0: 0, "-1": 0 };
-    for (let p = 0; p < this.size; p++) if (!this.tested || this.tested[p]) shares[this.marks[p]] += 1;
-    for (const mark of Object.keys(shares)) shares[mark] /= this.testedSize;
-    this.shares = shares;
+    const { marks, tested, testedSize } = this;
+    const [below, undecided, above] = countsOf(marks, tested);
+    this.shares = { 1: above / testedSize, 0: undecided / testedSize, "-1": below / testedSize };
     const needed = this.refused ? 0 : this.needed[correction][place];
     this.tooFew = this.n < needed ? needed : null;
     this.expected = correction === "none" && !this.anyTime ? expectedFalseMarks(this.tails, alpha, this.testedSize) : null;
@@ -154,6 +153,13 @@ export class Result {
   histogramOf(feature, bins) {
     return histogram(this.samples, this.edges.length, feature, bins);
   }
+}
+
+/** How many of the tested features are below the threshold, undecided and above it. */
+function countsOf(marks, tested) {
+  const counts = new Uint32Array(3);
+  for (let p = 0; p < marks.length; p++) if (!tested || tested[p]) counts[marks[p] + 1] += 1;
+  return counts;
 }
 
 /** A score of maps of this kind; those in steps have few digits. */
