@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ import numpy as np
 from metfa._base.validation import as_names, check_flag, one_of, positive_int, shown
 from metfa.calls.called import Called
 from metfa.calls.guard import model_in_evaluation
-from metfa.text._prompts import Prompts, check_language_model, most_tokens
 from metfa.text._spans import checked_spans, tokens_of_spans
+from metfa.text.prompts import Prompts, check_language_model, most_tokens
 
 __all__ = ["AnswerScorer"]
 
@@ -184,16 +184,12 @@ class AnswerScorer:
         pieces = [of[start:stop] for of, (_, ranges) in zip(logs, self.tokens, strict=True) for start, stop in ranges]
         return self._scores(np.array([piece.sum() for piece in pieces]), np.array(list(map(len, pieces))))
 
-    @property
+    @cached_property
     def _continuations(self) -> Any:
-        known = self.__dict__.get("_known_continuations")
-        if known is None:
-            from metfa.text._continuations import Continuations  # which needs torch
+        from metfa.text._continuations import Continuations  # which needs torch
 
-            lower = isinstance(self.model, Called) and self.model.fast == "bfloat16"
-            known = Continuations(self.network, self.batch_size, lower=lower)
-            object.__setattr__(self, "_known_continuations", known)
-        return known
+        lower = isinstance(self.model, Called) and self.model.fast == "bfloat16"
+        return Continuations(self.network, self.batch_size, lower=lower)
 
     def _scores(self, sums: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         if self.score == "mean":
@@ -202,14 +198,10 @@ class AnswerScorer:
             return sums
         return sums - np.log(np.maximum(-np.expm1(sums), NEARLY_ONE))
 
-    @property
+    @cached_property
     def tokens(self) -> list[tuple[list[int], list[tuple[int, int]]]]:
         """Tokens of each answer, and of the contrast, with the ranges of those that are summed."""
-        known = self.__dict__.get("_known_tokens")
-        if known is None:
-            known = list(map(self._tokens_of, [*self.answers, *([] if self.contrast is None else [self.contrast])]))
-            object.__setattr__(self, "_known_tokens", known)
-        return known
+        return list(map(self._tokens_of, [*self.answers, *([] if self.contrast is None else [self.contrast])]))
 
     def _tokens_of(self, answer: str) -> tuple[list[int], list[tuple[int, int]]]:
         ids = list(self.tokenizer(answer, add_special_tokens=False)["input_ids"])

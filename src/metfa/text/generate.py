@@ -7,8 +7,8 @@ from typing import Any
 
 from metfa._base.validation import positive_int
 from metfa.calls.guard import model_in_evaluation
-from metfa.text._prompts import Prompts, check_language_model, most_tokens
 from metfa.text._sources import checked_sources
+from metfa.text.prompts import Prompts, check_language_model, most_tokens
 
 __all__ = ["generate_answer"]
 

@@ -71,16 +71,21 @@ class Prompts:
         return before + self.separator.join(kept) + after
 
     def places(self, kept: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
-        """The prompt, and from where to where each of its sources goes; raises if one is not found in it."""
+        """The prompt, and from where to where each of its sources goes; raises if one is not found in it.
+
+        The same prompt with marks in place of the sources shows where they go: their words may stand elsewhere too.
+        """
         text, found, end = self.text(kept), [], 0
-        if not callable(self.template):
-            end = len(self.template.split("{sources}")[0].replace("{question}", self.question))
-        for place, source in enumerate(kept):
-            start = text.find(source, end)
-            if start < 0:
+        marks = [f"\ue000{place}\ue001" for place in range(len(kept))]
+        rest = self.text(marks)
+        for place, (mark, source) in enumerate(zip(marks, kept, strict=True)):
+            before, _, rest = rest.partition(mark)
+            start, end = end + len(before), end + len(before) + len(source)
+            if text[start - len(before) : end] != before + source:
                 raise ValueError(f"`template`: source {place} does not stand in the prompt as it is: {source!r:.60}")
-            end = start + len(source)
             found.append((start, end))
+        if text[end:] != rest:
+            raise ValueError("`template`: what stands behind the sources in the prompt depends on them")
         return text, found
 
     def tokens(self, tokenizer: Any, kept: Sequence[str]) -> list[int]:
