@@ -58,7 +58,7 @@ def answer_content(
         "certificate": None,
         **deciding(sample, terms),
         "signed": True,
-        "faint": False,
+        "faint": bool(findings.cautions),
         "oneText": answered.one_text,
         "pieces": answered.pieces,
         "answerNoun": answered.noun,
@@ -68,7 +68,7 @@ def answer_content(
             {
                 "name": answered.answers[k].strip(),
                 "explained": None,
-                "cautions": findings.cautions,
+                "cautions": [],  # they are of all rows
                 "values": None,
                 **samples_of_row(sample.of_input(k), terms.split, findings.thresholds[k], float(zones[k]), n_answers),
             }
@@ -83,7 +83,7 @@ def answer_content(
         _paragraph(sample, findings, terms),
         _lines(sample, findings, terms, confidence_level, flips_from),
         None,
-        [],
+        findings.cautions,
         _rows(findings),
     )
 
