@@ -155,12 +155,12 @@ class TestFacts:
     @pytest.mark.parametrize(
         ("noise", "said"),
         [
-            (SenseSynonyms(0.5), "1 of 3 have synonyms in this noise (film); the others stay the same in every copy"),
+            (SenseSynonyms(0.5), "1 of 3 can be replaced by this noise (film); the others stay the same in every copy"),
             (
                 OnlyClose(SenseSynonyms(0.5), lambda texts: np.ones((len(texts), 2))),
-                "1 of 3 have synonyms in this noise (film); the others stay the same in every copy",
+                "1 of 3 can be replaced by this noise (film); the others stay the same in every copy",
             ),
-            (SenseSynonyms(0.5, part_of_speech=lambda words: ["other"] * len(words)), "0 of 3 have synonyms in this "
+            (SenseSynonyms(0.5, part_of_speech=lambda words: ["other"] * len(words)), "0 of 3 can be replaced by this "
              "noise; all stay the same in every copy"),
             (shout, None),
         ],

@@ -8,6 +8,7 @@ import numpy as np
 
 from metfa._base.provenance import describe
 from metfa.sampling.fitting import check_like_text
+from metfa.text._articles import articles_that_change
 from metfa.text._lines import cut
 from metfa.text.only_close import OnlyClose
 from metfa.text.sense_synonyms import SenseSynonyms
@@ -53,13 +54,17 @@ class WordForWord:
             noise = noise.noise
         if not isinstance(noise, SenseSynonyms | Synonyms):
             return []
-        found = [word for word, can in zip(words, noise.coverage(text), strict=True) if can]
+        candidates = noise.candidates(text)
+        can = list(map(bool, candidates))
+        if isinstance(noise, SenseSynonyms):
+            can = [own or before for own, before in zip(can, articles_that_change(words, candidates), strict=True)]
+        found = [word for word, changes in zip(words, can, strict=True) if changes]
         if len(found) == len(words):
             return []
         named = ", ".join(cut(word) for word in found[:MOST_NAMED]) + ", …" * (len(found) > MOST_NAMED)
         others = f" ({named}); the others stay" if found else "; all stay"
         return [
-            [CHANGES, f"{len(found):,} of {len(words):,} have synonyms in this noise{others} the same in every copy"]
+            [CHANGES, f"{len(found):,} of {len(words):,} can be replaced by this noise{others} the same in every copy"]
         ]
 
     def afresh(self) -> WordForWord:
