@@ -13,8 +13,9 @@ import numpy as np
 from metfa._base.validation import as_names, check_flag, one_of, positive_int, shown
 from metfa.calls.called import Called
 from metfa.calls.guard import model_in_evaluation
+from metfa.text._sources import check_unicode
 from metfa.text._spans import checked_spans, tokens_of_spans
-from metfa.text.prompts import Prompts, check_language_model, most_tokens
+from metfa.text.prompts import Prompts, check_language_model, check_tokens, most_tokens
 
 __all__ = ["AnswerScorer"]
 
@@ -104,6 +105,8 @@ class AnswerScorer:
         object.__setattr__(self, "answers", answers)
         if not answers:
             raise ValueError("`answers` is empty: there is nothing to score")
+        for text in (*answers, self.contrast, self.question):
+            check_unicode(str(text or ""), f"{text!r:.60}")
         one_of(self.score, "score", SCORES)
         if self.contrast is not None and not isinstance(self.contrast, str):
             raise TypeError(f"`contrast` must be a text, another answer, got {shown(self.contrast)}")
@@ -116,7 +119,9 @@ class AnswerScorer:
         if self.spans is not None:
             spans = checked_spans(self.spans, "".join(answers))
             object.__setattr__(self, "spans", spans)
-        self.tokens  # noqa: B018 - answers without tokens fail here
+        for ids in (ids for ids, _ in self.tokens):  # answers without tokens fail here
+            check_tokens(self.network, ids)
+        self._prompts.check_of_none(self.tokenizer)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -159,14 +164,7 @@ class AnswerScorer:
 
         ``move(row, ids, vectors)`` changes the vectors of the tokens of a prompt, for noise on them.
         """
-        limit = most_tokens(self.network, self.tokenizer)
-        for row, prompt in enumerate(prompts):
-            for answer, (ids, _) in enumerate(self.tokens):
-                if len(prompt) + len(ids) > limit:
-                    raise ValueError(
-                        f"the prompt of row {row} has {len(prompt):,} tokens and answer {answer} has {len(ids):,}, and "
-                        f"the model reads {limit:,}: leave sources out, or take shorter ones"
-                    )
+        self._check(prompts)
         from metfa.text._continuations import Prompt
 
         answers = [ids for ids, _ in self.tokens]
@@ -178,6 +176,18 @@ class AnswerScorer:
                 logs = [self._continuations.moved(one, partial(move, row)) for row, one in enumerate(asked)]
         found = np.array([self._of_pieces(of_answers) for of_answers in logs])
         return found if self.contrast is None else found[:, :-1] - found[:, -1:]
+
+    def _check(self, prompts: Sequence[Sequence[int]]) -> None:
+        """Raise if the model cannot read one of these prompts with an answer behind it."""
+        limit = most_tokens(self.network, self.tokenizer)
+        for row, prompt in enumerate(prompts):
+            check_tokens(self.network, prompt)
+            for answer, (ids, _) in enumerate(self.tokens):
+                if len(prompt) + len(ids) > limit:
+                    raise ValueError(
+                        f"the prompt of row {row} has {len(prompt):,} tokens and answer {answer} has {len(ids):,}, and "
+                        f"the model reads {limit:,}: leave sources out, or take shorter ones"
+                    )
 
     def _of_pieces(self, logs: list[np.ndarray]) -> np.ndarray:
         """Scores of the answers, or of the spans, by the log-probabilities of their tokens."""
@@ -225,8 +235,14 @@ class AnswerScorer:
         return self._prompts.tokens(self.tokenizer, kept)
 
     def prompt_with_places(self, kept: Sequence[str]) -> tuple[list[int], list[list[int]]]:
-        """Tokens of the prompt with these sources, and the places of those that belong to each of them."""
-        return self._prompts.with_places(self.tokenizer, kept)
+        """Tokens of the prompt with these sources, and the places of those that belong to each of them.
+
+        Raises where the prompt could not be scored.
+        """
+        ids, places = self._prompts.with_places(self.tokenizer, kept)
+        self._check([ids])
+        self._continuations.check([*ids, *self.tokens[0][0]])
+        return ids, places
 
     @property
     def _prompts(self) -> Prompts:
