@@ -130,6 +130,8 @@ def test_confident_models_have_finite_logits(tokenizer):
         ({"template": "{sources}"}, "no {question} for it"),
         ({"contrast": "because", "score": "mean"}, 'write `score="logprob"`'),
         ({"contrast": ""}, "has no tokens"),
+        ({"contrast": "so"}, "`contrast` is an answer itself, 'so': the scores would all be 0"),
+        ({"answers": ["so", " \n"]}, "is blank, and nobody would see what is explained"),
         ({"spans": "words"}, "`spans` must be"),
         ({"spans": [(0, 9)]}, "`spans` must be"),
         ({"spans": [(1, 1)]}, "must not be empty"),
@@ -226,6 +228,7 @@ def test_relevance_refuses_what_the_scorer_refuses_and_asks_in_evaluation_mode(m
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.filterwarnings("ignore:the text of the answer:metfa.ReproducibilityWarning")  # it wrote <bos> too
 def test_what_cannot_be_generated(model, tokenizer):
     with pytest.raises(ValueError, match=r"reads 40: write `max_tokens=26`, or leave sources out"):
         generate_answer(model, tokenizer, ROWS[0], **SETTINGS)
@@ -238,4 +241,12 @@ def test_what_cannot_be_generated(model, tokenizer):
 
 def test_a_generated_answer_that_was_cut_within_a_character_ends_before_it(model, tokenizer, monkeypatch):
     monkeypatch.setattr(type(tokenizer), "decode", lambda self, ids, **settings: " It is \ufffd \ufffd\ufffd\n")
-    assert generate_answer(model, tokenizer, ROWS[0], max_tokens=2, **SETTINGS) == " It is"
+    with pytest.warns(metfa.ReproducibilityWarning, match="is not cut into the tokens that the model wrote"):
+        assert generate_answer(model, tokenizer, ROWS[0], max_tokens=2, **SETTINGS) == " It is"
+
+
+def test_means_of_answers_of_different_lengths_have_no_delta(model, tokenizer):
+    scorer = AnswerScorer(model, tokenizer, answers=["so", "it is"], score="mean", **SETTINGS)
+    for one in (scorer, PromptNoise(scorer, order=True)):
+        with pytest.raises(ValueError, match="the answers have different numbers of tokens T, and log 2 / T differs"):
+            explain_answer(one, ROWS[0])

@@ -33,6 +33,7 @@ from metfa.results.until import Until
 from metfa.sampling.run import Run
 from metfa.sampling.streams import content_digest
 from metfa.segmentation.kept import SAMPLE
+from metfa.stats.validation import as_level
 from metfa.text import AnswerScorer, explain_answer, explain_answer_tree, generate_answer, put_beside
 from metfa.text.source_effects import PILOT
 
@@ -142,6 +143,7 @@ def explain_answer_of_sources(
         tuple(one.value for one in beside or ()), usual if given is None else given, until,
         pilot, seed, "bfloat16" if bfloat16 else None, random_weights,
     )  # fmt: skip
+    as_level(confidence, "--confidence")
     given_correction = None if correction is None else correction.value
     analysis = Analysis(alpha, confidence, given_correction, None, Colours.colourblind.value)
     number = asked.number(analysis)

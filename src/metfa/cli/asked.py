@@ -8,7 +8,7 @@ from typing import Any
 
 from metfa.cli.parsing import criteria_of
 from metfa.cli.run import Analysis
-from metfa.results.corrections import STATEMENTS
+from metfa.results.corrections import STATEMENTS, check_alpha
 from metfa.results.families import samples_needed
 from metfa.results.terms import Terms
 from metfa.results.until import Until
@@ -94,7 +94,9 @@ def check_asked(asked: Asked, analysis: Analysis, n_sources: int) -> None:
         raise ValueError("`--correction` with `--deeper` is holm, or bonferroni with --until: leave it out")
     if asked.until is not None:
         return
-    alpha = (analysis.alpha or ALPHA) / (1 + len(asked.deeper))
+    level = ALPHA if analysis.alpha is None else analysis.alpha
+    check_alpha(level)
+    alpha = level / (1 + len(asked.deeper))
     correction = None if analysis.correction == "none" else analysis.correction or "holm"
     needed = samples_needed(Terms(0.0, alpha, correction, families=STATEMENTS), n_sources)
     if asked.n_samples < needed:

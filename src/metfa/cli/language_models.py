@@ -23,6 +23,10 @@ class ChatTemplate:
     tokenizer: Any = field(repr=False)
     message: Prompts
 
+    def __post_init__(self) -> None:
+        if not getattr(self.tokenizer, "chat_template", None):
+            raise ValueError("`--chat`: the tokeniser of this model has no chat template: leave --chat out")
+
     def __call__(self, kept: list[str]) -> str:
         """The prompt with these sources."""
         said = [{"role": "user", "content": self.message.text(kept)}]

@@ -34,7 +34,7 @@ def report(
         about["method"] = f"{about.get('method', '')} ({about['settings']})"[:300]
     weights = ["weights"] if about.get("random_weights") == "True" else []
     shown = ("input", "image", "text", "question", "answer", "model", *weights, "method", "noise")
-    lines = [(name, about[name]) for name in shown if name in about]
+    lines = [(name, about[name]) for name in shown if about.get(name)]
     if "predicted" in about:
         lines.append(("prediction", about["predicted"]))
     if about.get("explained") != about.get("predicted"):

@@ -133,6 +133,11 @@ def checked_delta(delta: Any, scorer: Any) -> float:
     """δ as a float, by default the scorer's; raises unless it is above 0."""
     if delta is None:
         delta = getattr(scorer, "delta", None)
+    if delta is None and getattr(getattr(scorer, "scorer", scorer), "score", None) == "mean":
+        raise ValueError(
+            "`delta` must be given, as the answers have different numbers of tokens T, and log 2 / T differs: write "
+            'such as `delta=math.log(2) / 8`, or `score="logit"` for the scorer'
+        )
     if delta is None:
         raise ValueError(
             "`delta` must be given, as this scorer has none of its own: the smallest rise of its score that matters, "

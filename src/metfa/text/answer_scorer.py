@@ -107,6 +107,11 @@ class AnswerScorer:
             raise ValueError("`answers` is empty: there is nothing to score")
         for text in (*answers, self.contrast, self.question):
             check_unicode(str(text or ""), f"{text!r:.60}")
+        blank = [answer for answer in answers if answer and not answer.strip()]
+        if blank:
+            raise ValueError(f"`answers`: {blank[0]!r:.60} is blank, and nobody would see what is explained")
+        if self.contrast in answers:
+            raise ValueError(f"`contrast` is an answer itself, {self.contrast!r:.60}: the scores would all be 0")
         one_of(self.score, "score", SCORES)
         if self.contrast is not None and not isinstance(self.contrast, str):
             raise TypeError(f"`contrast` must be a text, another answer, got {shown(self.contrast)}")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from metfa._base.validation import positive_int
+from metfa._base.warnings import ReproducibilityWarning, warn
 from metfa.calls.guard import model_in_evaluation
 from metfa.text._sources import checked_sources
 from metfa.text.prompts import Prompts, check_language_model, check_tokens, most_tokens
@@ -79,9 +80,16 @@ def generate_answer(
             input_ids=given, attention_mask=torch.ones_like(given), max_new_tokens=most, do_sample=False, num_beams=1,
             **settings,
         )  # fmt: skip
-    answer = tokenizer.decode(
-        found[0, len(ids) :], skip_special_tokens=True, clean_up_tokenization_spaces=False
-    ).rstrip(f"{CUT}{string.whitespace}")
+    written = found[0, len(ids) :].tolist()
+    answer = tokenizer.decode(written, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    answer = answer.rstrip(f"{CUT}{string.whitespace}")
     if not answer:
         raise ValueError("the model ends its answer at once: write the answer that shall be explained")
+    again = list(tokenizer(answer, add_special_tokens=False)["input_ids"])
+    if again[:-1] != written[: len(again) - 1]:  # the last token may have lost a blank
+        warn(
+            "the text of the answer is not cut into the tokens that the model wrote, so that its score is that of "
+            f"other tokens: {answer!r:.60}",
+            ReproducibilityWarning,
+        )
     return answer
