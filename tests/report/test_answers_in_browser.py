@@ -106,3 +106,12 @@ def test_the_mean_of_a_source_and_the_colour_of_its_mark_are_explained(open_page
     assert "median" not in reading
     page.select_option("[name=correction]", "none")
     assert "each of 3 sources is called" in page.inner_text(".panel")
+
+
+def test_the_threshold_is_drawn_where_nothing_reaches_it(open_page, tmp_path):
+    found = explain_answer(lambda rows: [0.01 * len(kept) for kept in rows], ["a", "b"], delta=0.7, n_samples=12, rng=0)
+    page = open_page(found.report(tmp_path / "page.html")).page
+    assert "dashed: the threshold" in page.inner_text(".bars + button + p")
+    bar, line = (page.locator(f".row {part}").first.bounding_box() for part in ("svg.bar", "line.threshold"))
+    assert bar["x"] < line["x"] < bar["x"] + bar["width"]
+    assert page.locator(".row rect").first.bounding_box()["width"] < 0.05 * bar["width"]
