@@ -37,8 +37,9 @@ class AnswerScorer:
         fast="bfloat16")``, which asks a copy of it in that precision. (One that is loaded in bfloat16 needs no copy.)
     tokenizer : PreTrainedTokenizerBase
     template : str or callable
-        The prompt: a text with ``{sources}`` and ``{question}``, or a function (list of kept sources) -> prompt, such
-        as one that calls ``tokenizer.apply_chat_template(..., tokenize=False, add_generation_prompt=True)``.
+        The prompt: a text with ``{sources}`` and ``{question}``, or a function (list of kept sources) -> prompt, for an
+        empty list too, such as one that calls
+        ``tokenizer.apply_chat_template(..., tokenize=False, add_generation_prompt=True)``.
     question : str
         What the template's ``{question}`` stands for.
     answers : str or sequence of str
@@ -62,7 +63,8 @@ class AnswerScorer:
     Raises
     ------
     TypeError, ValueError
-        For bad settings, answers without tokens, and prompts longer than the model reads.
+        For bad settings, answers that are blank or without tokens, and prompts longer than the model reads; when it is
+        first called, for a network that is no decoder.
 
     Notes
     -----
