@@ -3,7 +3,7 @@ Which columns matter in which rows
 ==================================
 
 A forest tells malignant tumours from benign ones. One call explains 150 of them by SHAP, with noise that is made from
-the training table; then all of them are one table, one picture and one page.
+the training table. Then all of them are one table, one picture and one page.
 
 Needs scikit-learn, shap and pandas.
 """
