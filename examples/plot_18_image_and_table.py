@@ -42,6 +42,7 @@ for _ in range(150):
     optimiser.zero_grad()
     loss.backward()
     optimiser.step()
+model.eval()
 right = (model(images[:300], tables[:300]).argmax(1) == labels[:300]).float().mean()
 print(f"accuracy on unseen pictures and tables: {right:.2f}")
 
