@@ -1,8 +1,8 @@
 """LEMNA with the penalty of its authors' code: how many texts get one score for all their words?
 
-Their penalty is sqrt(n log p), for n copies of a text of p words, whatever the residuals' deviation is; ours has this
-deviation and `fused` as factors. So ``fused`` is set to 1 / deviation, again until neither changes. Their regressors are
-bytes, ours say which words are left in: the probability is in the same unit, and the penalty weighs more.
+Their penalty is sqrt(n log p), for n copies of a text of p words, whatever the residuals' deviation is. Ours has this
+deviation and `fused` as factors, so ``fused`` is moved towards 1 / deviation until neither changes. Their regressors
+are bytes, and ours are zeros and ones for words left out and in: so the same penalty weighs more here.
 
     python -m paper.authors_penalty --data FOLDER/test.csv --words 30 80
 """
