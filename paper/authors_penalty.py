@@ -1,0 +1,51 @@
+"""The penalty of LEMNA's authors on words that are left in or out: how many texts get one score for all their words?
+
+Their code minimises ½ Σ (y - x·b)² + λ Σ |bⱼ₊₁ - bⱼ| with λ = sqrt(n log p), for n copies of a text of p words. There
+the regressors are bytes. Here they are zeros and ones, so the same penalty weighs more, and `metfa.text.LEMNA` has the
+residuals' deviation and `fused` as factors. The steps bⱼ₊₁ - bⱼ are found by scikit-learn's lasso.
+
+    python -m paper.authors_penalty --data FOLDER/test.csv --words 30 80
+"""
+
+import argparse
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import Lasso
+
+from metfa.text import LEMNA
+from metfa.text.words import words_of
+from paper.text_setting import parser, read
+
+
+def scores(model: Any, words: tuple[str, ...], copies: int, rng: np.random.Generator) -> np.ndarray:
+    """Coefficients of the words, one regression, the authors' penalty."""
+    kept = np.ones((copies, len(words)))
+    for row in kept[1:]:
+        row[rng.choice(len(words), rng.integers(1, len(words) + 1), replace=False)] = 0
+    answers = np.asarray(model([[word for word, left in zip(words, row, strict=True) if left] for row in kept]))
+    response = answers[:, answers[0].argmax()].astype(float)
+    steps = np.cumsum(kept[:, ::-1], axis=1)[:, ::-1]  # the first is for the level of all words
+    free = np.column_stack([np.ones(copies), steps[:, 0]])  # without a penalty
+    others, left = (part - free @ np.linalg.lstsq(free, part, rcond=None)[0] for part in (steps[:, 1:], response))
+    penalty = np.sqrt(copies * np.log(len(words)))
+    found = Lasso(penalty / copies, fit_intercept=False, max_iter=100_000, tol=1e-8).fit(others, left).coef_
+    return np.concatenate([[0], np.cumsum(found)])  # up to the level
+
+
+def main(options: argparse.Namespace) -> None:
+    model, texts, _ = read(options)
+    for copies in options.copies:
+        rng = np.random.default_rng(0)
+        theirs = [scores(model, words_of(text).words, copies, rng) for text in texts]
+        usual = [LEMNA(model, n_perturbations=copies, rng=0).fit([text])[0][0].coefficients for text in texts]
+        for name, maps in (("the authors' penalty", theirs), ("fused = 0.1", usual)):
+            numbers = [len(np.unique(one)) for one in maps]
+            equal = f"{sum(number == 1 for number in numbers)} of {len(maps)} texts have one score for all words"
+            print(
+                f"{copies} copies, {name}: {equal}; scores a text: median {np.median(numbers):g}, most {max(numbers)}"
+            )
+
+
+if __name__ == "__main__":
+    main(parser(__doc__, texts=100, quick=10).parse_args())
