@@ -76,7 +76,8 @@ def median_interval(
     -----
     The interval holds the thresholds that the two-sided `sign_test` does not reject at ``1 - confidence_level``.
     Coverage is exact for continuous laws and at least as high for any other [1]_. Infinite samples are ordered like
-    any others. NumPy samples may lie in a file: they are read in blocks. Other libraries sort one copy.
+    any others. NumPy samples may lie in a file: they are read in blocks, by at most four threads. Other libraries sort
+    one copy.
 
     References
     ----------
