@@ -83,11 +83,12 @@ class Content:
         flips_from: float,
         beside: int | None = None,
         axes: Kind | None = None,
+        stop: float | None = None,
     ) -> Content:
         """Content of a result with one input, on these terms at the start.
 
         `given`: the caller gave the threshold. `beside`: the place on the page of the regions of its pixels. `axes`:
-        what its maps are of, where the caller said so.
+        what its maps are of, where the caller said so. `stop`: a further stop of the threshold's slider.
         """
         if isinstance(result, ContextExplanation):
             if isinstance(axes, Series | Volume):
@@ -107,6 +108,7 @@ class Content:
         summary, certificate = _decided(result, tested, terms, known, confidence_level, flips_from, region)
         flips = cautions(sample, 0, flips_from)
         stops = [] if math.isnan(threshold) else [threshold, 0.0] if sample.signed else [threshold]
+        stops += [stop] if stops and stop is not None else []
         zone = float(zone_of(np.zeros(1), terms.unit, tested.values).flat[0]) if 0.0 in stops else 0.0
         zone = 0.0 if any(0 < abs(stop) <= zone for stop in stops) else zone
         samples = Samples.of(tested.values[terms.split :, 0], stops, region, zone)

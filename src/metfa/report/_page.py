@@ -34,11 +34,14 @@ CONTROLS = [
 ]
 
 
-def page_of(contents: Sequence[Content], title: str, single: Terms, regions: Terms | None) -> str:
+def page_of(
+    contents: Sequence[Content], title: str, single: Terms, regions: Terms | None, notebook: dict[str, Any] | None
+) -> str:
     """The whole page, which starts with the alpha and the correction of these terms.
 
-    `regions`: the terms of regions where these stand beside single features, and have a control of their own. Texts of
-    others are escaped, and the page runs only the script and the style that come with metfa.
+    `regions`: the terms of regions where these stand beside single features, and have a control of their own.
+    `notebook`: what the page says of its samples where it is in a cell of a notebook, else None. Texts of others are
+    escaped, and the page runs only the script and the style that come with metfa.
     """
     with needs_extra("a report", "report"):
         from jinja2 import Environment, StrictUndefined
@@ -54,6 +57,7 @@ def page_of(contents: Sequence[Content], title: str, single: Terms, regions: Ter
         "alpha": single.alpha,
         "correction": single.correction or "none",
         "correctionOfRegions": None if regions is None else regions.correction or "none",
+        **({} if notebook is None else {"notebook": notebook}),
         **_with_pictures([content.data for content in contents]),
     }
     return template.render(
@@ -64,6 +68,7 @@ def page_of(contents: Sequence[Content], title: str, single: Terms, regions: Ter
         script=Markup(script),  # noqa: S704 - our own file
         data=Markup(_json(data)),  # noqa: S704 - no < in it
         contents=contents,
+        in_notebook=notebook is not None,
         shown={_unit_of(content) for content in contents},
         has_maps=any(content.kind in ("maps", "series", "volume") for content in contents),
         has_outlines=any(content.kind == "maps" and content.data["compared"] for content in contents),
