@@ -56,6 +56,7 @@ export class Notebook {
   #tell() {
     const moved = ({ result }) => (result.edge === (result.computed ?? 0) ? null : result.threshold);
     const chosen = {
+      n: this.made.n,
       alpha: this.data.alphas[Number(this.field("alpha").value)],
       correction: this.corrections.single.value,
       correctionOfRegions: this.corrections.regions?.value ?? null,

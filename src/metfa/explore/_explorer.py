@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from importlib import resources
 from typing import Any
@@ -71,6 +72,7 @@ class Explorer(anywidget.AnyWidget):
             check_more(more, sample)
         super().__init__()
         self._more, self._settings, self._known, self._n_shown, self._rounds = more, dict(settings), None, 0, 0
+        self._alone = threading.RLock()  # JupyterLab hears its page in another thread than that of cells
         self.set_trait("sample", sample)
         self._show()
         self._follow()
@@ -118,12 +120,14 @@ class Explorer(anywidget.AnyWidget):
         ValueError
             Without ``more=``.
         """
-        until = self.sample.n_samples + positive_int(n_samples, "n_samples")
-        try:
-            while self.sample.n_samples < until:
-                self._round(until)
-        finally:
-            self._show()
+        wanted = positive_int(n_samples, "n_samples")
+        with self._alone:
+            until = self.sample.n_samples + wanted
+            try:
+                while self.sample.n_samples < until:
+                    self._round(until)
+            finally:
+                self._show()
         return self.sample
 
     def __repr__(self) -> str:
@@ -215,13 +219,17 @@ class Explorer(anywidget.AnyWidget):
     def _hear(self, _: Any, content: Any, __: Any) -> None:
         """What the page asks for: a round of further samples, or the page of all."""
         kind = content.get("kind") if isinstance(content, dict) else None
-        if kind == "done":
-            self._show()
-        if kind != "more" or content.get("from") != self.sample.n_samples or type(content.get("until")) is not int:
-            return
+        with self._alone:
+            if kind == "done":
+                self._show()
+            if kind == "more" and type(content.get("until")) is int and content.get("from") == self.sample.n_samples:
+                self._answer(content["until"])
+
+    def _answer(self, until: int) -> None:
+        """A round, and what the page is to know of it."""
         ended = None
         try:
-            self._round(content["until"])
+            self._round(until)
         except KeyboardInterrupt:
             ended = "Interrupted: the samples of finished rounds are kept."
         except Exception as error:  # noqa: BLE001 - a page has no other way to learn it

@@ -23,10 +23,10 @@ def standing(sample: AttributionSample, *, more: bool) -> dict[str, str]:
         return {"title": title, "stands": "", "ifMore": ""}  # its number is that of its rows
     hint = f"{NO_MORE[0].upper()}{NO_MORE[1:]}.".replace("`", "")
     if sample.any_time:
-        why = sample.grown or "metfa.Until looked after each round"
+        title = f"{title[:-1]}, {sample.grown or 'with looks by metfa.Until'}."
         stands = (
-            f"Sampling went on after somebody had looked: {why}. So tests by e-values decide, and intervals hold at any "
-            "time: each statement on this page stands for all of them, whenever you stop."
+            "So tests by e-values decide, and intervals hold at any time: each statement on this page stands, whenever "
+            "you stop."
         )
         after = "You may look and sample more as often as you like: the same statements stand."
         return {"title": title, "stands": stands, "ifMore": after if more else hint}
