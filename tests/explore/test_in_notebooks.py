@@ -31,7 +31,7 @@ def explainer(inputs, target):
 again = partial(metfa.explain, explainer, images, 0, noise=metfa.noise.Uniform(0.3), rng=0)
 sample = again(n_samples=20)
 """
-SAID = 'print("NOW", explorer.sample.n_samples, explorer.threshold.round(3), explorer.alpha, explorer.regions)'
+SAID = 'f"NOW {explorer.sample.n_samples} {explorer.threshold.round(3)} {explorer.alpha} {explorer.regions}"'
 LONG = 40_000  # milliseconds
 
 
@@ -221,11 +221,11 @@ def test_in_marimo(page, tmp_path):
     indented = "".join(f"    {line}\n" for line in MADE.strip().splitlines())
     (tmp_path / "a.py").write_text(
         f"import marimo\napp = marimo.App()\n\n@app.cell\ndef _():\n    import marimo as mo\n{indented}"
-        "    explorer = mo.ui.anywidget(sample.explore(more=again))\n    explorer\n    return (explorer,)\n\n"
-        f"@app.cell\ndef _(explorer):\n    explorer.value\n    {SAID}\n    return\n"
+        "    explorer = mo.ui.anywidget(sample.explore(more=again))\n    explorer\n    return explorer, mo\n\n"
+        f"@app.cell\ndef _(explorer, mo):\n    explorer.value\n    mo.plain_text({SAID})\n    return\n"
     )
     arguments = ["run", "{folder}/a.py", "--headless", "--no-token", "--host=127.0.0.1", "--port={port}"]
-    arguments += ["--skip-update-check", "--include-code"]
+    arguments += ["--include-code"]
     with serving(tmp_path, "marimo", "--yes", *arguments, asked="health") as address:
 
         def state():

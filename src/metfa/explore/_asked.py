@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metfa._base.lazy import needs_extra
-from metfa._base.validation import check_kind
+from metfa._base.validation import check_kind, did_you_mean
+from metfa.report.settings import PageSettings
 from metfa.results.sample import AttributionSample
 from metfa.sampling.compare import compare
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
     from metfa.explore._explorer import Explorer
     from metfa.explore._more import More
-    from metfa.report.settings import PageSettings
 
 __all__ = ["explored"]
 
@@ -28,6 +28,10 @@ def explored(
 ) -> Explorer:
     """A widget that shows a result, or its differences to another one; see `AttributionSample.explore`."""
     check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
+    known = list(PageSettings.__annotations__)
+    for name in settings:
+        if name not in known:
+            raise TypeError(f"`explore` takes {', '.join(known)}, got `{name}`{did_you_mean(name, known)}")
     if other is not None:
         check_kind(other, "other", AttributionSample, "`metfa.explain`")
         sample = compare(sample, other)

@@ -24,19 +24,21 @@ def standing(sample: AttributionSample, *, more: bool) -> dict[str, str]:
     hint = f"{NO_MORE[0].upper()}{NO_MORE[1:]}.".replace("`", "")
     if sample.any_time:
         title = f"{title[:-1]}, {sample.grown or 'with looks by metfa.Until'}."
-        stands = (
-            "So tests by e-values decide, and intervals hold at any time: each statement on this page stands, whenever "
-            "you stop."
-        )
+        intervals = "there are no intervals of means" if sample.of_effects else "intervals hold at any time"
+        stands = f"So tests by e-values decide, and {intervals}: each statement here stands, whenever you stop."
         after = "You may look and sample more as often as you like: the same statements stand."
         return {"title": title, "stands": stands, "ifMore": after if more else hint}
     stands = (
         f"Their number was fixed before anybody looked, so the exact tests and intervals for {sample.n_samples:,} "
         f"{noun}s stand."
     )
+    if sample.of_effects:
+        intervals = "Intervals of means are gone then, as they are for a fixed number."
+    else:
+        intervals = "Intervals hold at any time then, and are wider."
     after = (
-        f"They stand if you stop here. If you sample more because of what you see, they do not hold for the longer run. "
-        f"What stands then, whenever you stop, are tests by e-values with {KEPT}, and intervals that hold at any time "
-        "and are wider. Holm becomes Bonferroni; BH and BY become closed e-BH."
+        "They stand if you stop here. If you sample more because of what you see, they do not hold for the longer run. "
+        f"What stands then, whenever you stop, are tests by e-values with {KEPT}; Holm becomes Bonferroni, BH and BY "
+        f"become closed e-BH. {intervals}"
     )
     return {"title": title, "stands": stands, "ifMore": after if more else hint}

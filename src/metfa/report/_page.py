@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from datetime import datetime, timezone
+from functools import cache
 from importlib import metadata, resources
 from typing import Any
 
@@ -18,6 +19,7 @@ from metfa.results.terms import Terms
 
 __all__ = ["page_of"]
 
+HERE = resources.files("metfa.report")
 NAMES = {
     None: "none: each side of each feature at alpha",
     "bonferroni": "Bonferroni: any false mark at all",
@@ -44,14 +46,11 @@ def page_of(
     escaped, and the page runs only the script and the style that come with metfa.
     """
     with needs_extra("a report", "report"):
-        from jinja2 import Environment, StrictUndefined
         from markupsafe import Markup
-    here = resources.files("metfa.report")
-    style, script = ((here / "assets" / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+
+        template = _template()
+    style, script = ((HERE / "assets" / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     style = _colours() + style
-    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
-        (here / "page.html.jinja").read_text(encoding="utf-8")
-    )
     data = {
         "alphas": alphas_with(single.alpha),
         "alpha": single.alpha,
@@ -78,6 +77,15 @@ def page_of(
         version=metadata.version("metfa"),
         made=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
     )
+
+
+@cache
+def _template() -> Any:
+    """The page without its content; to compile it takes longer than to fill it in."""
+    from jinja2 import Environment, StrictUndefined
+
+    text = (HERE / "page.html.jinja").read_text(encoding="utf-8")
+    return Environment(autoescape=True, undefined=StrictUndefined).from_string(text)
 
 
 def _unit_of(content: Content) -> str:
