@@ -258,7 +258,8 @@ class TestBadInput:
             sample.explore(more=more)
 
     @pytest.mark.parametrize(
-        ("returned", "message"), [(3, "must return an AttributionSample, got int: 3"), ("short", "as many samples as .*, 8, got 7")]
+        ("returned", "message"),
+        [(3, "must return an AttributionSample, got int: 3"), ("short", "as many samples as .*, 8, got 7")],
     )
     def test_what_more_returns(self, returned, message, sample):
         def more(n_samples, rng, run):
@@ -287,13 +288,17 @@ class TestBadInput:
             sample.explore(correction="hochberg")
         with pytest.raises(TypeError, match="`other` must be an AttributionSample"):
             sample.explore(3)
-        with pytest.raises(TypeError, match="`explore` takes regions, threshold, .*, got `treshold`, did you mean 'threshold'"):
+        with pytest.raises(
+            TypeError, match=r"`explore` takes regions, threshold, .*, got `treshold`, did you mean 'threshold'"
+        ):
             sample.explore(treshold=0.3)
 
     def test_without_anywidget(self, sample, monkeypatch):
         monkeypatch.setitem(sys.modules, "anywidget", None)
         monkeypatch.delitem(sys.modules, "metfa.explore._explorer", raising=False)
-        with pytest.raises(ModuleNotFoundError, match=r"sample.explore\(\) needs anywidget: pip install 'metfa\[notebook\]'"):
+        with pytest.raises(
+            ModuleNotFoundError, match=r"sample.explore\(\) needs anywidget: pip install 'metfa\[notebook\]'"
+        ):
             sample.explore()
 
 

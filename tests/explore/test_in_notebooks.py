@@ -54,7 +54,8 @@ def serving(folder, module, *arguments, asked):
             address = f"http://127.0.0.1:{port}"
             until = time.monotonic() + LONG / 1000
             while not answers(f"{address}/{asked}"):
-                assert server.poll() is None and time.monotonic() < until, log.read_text()
+                assert server.poll() is None, log.read_text()
+                assert time.monotonic() < until, log.read_text()
                 time.sleep(0.2)
             yield address
         finally:
@@ -86,7 +87,6 @@ def page(browser):
     shown = browser.new_page(viewport={"width": 1300, "height": 1000})
     shown.set_default_timeout(LONG)
     yield shown
-    if os.environ.get("SHOT"): shown.screenshot(path=os.environ["SHOT"])
     shown.close()
 
 
@@ -111,7 +111,8 @@ def draw_a_box(page, frame):
 
 def slide(frame, selector, step):
     frame.locator(selector).evaluate(
-        "(one, step) => { one.value = Number(one.value) + step; one.dispatchEvent(new Event('input', {bubbles: true})) }",
+        "(one, step) => { one.value = Number(one.value) + step;"
+        " one.dispatchEvent(new Event('input', { bubbles: true })) }",
         step,
     )
 
@@ -142,8 +143,8 @@ def shown_state(text):
 def fits(frame):
     """Nothing is cut off or scrolls inside of the cell, and the frame is no taller than its page."""
     return frame.evaluate(
-        "() => { const d = document.documentElement;"
-        " return d.scrollWidth <= innerWidth && Math.abs(innerHeight - document.body.getBoundingClientRect().height) < 3 }"
+        "() => { const { height } = document.body.getBoundingClientRect();"
+        " return document.documentElement.scrollWidth <= innerWidth && Math.abs(innerHeight - height) < 3 }"
     )
 
 

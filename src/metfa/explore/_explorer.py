@@ -131,7 +131,7 @@ class Explorer(anywidget.AnyWidget):
         return self.sample
 
     def __repr__(self) -> str:
-        if "sample" not in self._trait_values:  # while it is made
+        if not self.trait_has_value("threshold"):  # while it is made
             return "Explorer()"
         threshold = ", ".join(f"{number:.3g}" for number in self.threshold[:3]) + ", ..." * (len(self.threshold) > 3)
         drawn = f", {counted(len(self.regions), 'region')} drawn" if self.regions is not None else ""
@@ -187,7 +187,7 @@ class Explorer(anywidget.AnyWidget):
         thresholds = np.array(np.broadcast_to(made, len(self.sample.target)), dtype=np.float64)
         for place, number in enumerate(self._known.moved if self._known else ()):
             thresholds[place] = thresholds[place] if number is None else number
-        if "threshold" not in self._trait_values or not np.array_equal(self.threshold, thresholds, equal_nan=True):
+        if not self.trait_has_value("threshold") or not np.array_equal(self.threshold, thresholds, equal_nan=True):
             self.set_trait("threshold", thresholds)
         self._follow_drawing()
 
@@ -232,7 +232,7 @@ class Explorer(anywidget.AnyWidget):
             self._round(until)
         except KeyboardInterrupt:
             ended = "Interrupted: the samples of finished rounds are kept."
-        except Exception as error:  # noqa: BLE001 - a page has no other way to learn it
+        except Exception as error:  # the page has no other way to learn it
             ended = f"{type(error).__name__}: {error}"
         self._rounds += 1
         self._sampling = {"n": self.sample.n_samples, "round": self._rounds, "ended": ended}

@@ -50,5 +50,7 @@ def _hint(sample: AttributionSample | AttributionParts) -> str:
     asked = f"[{next(iter(sample))!r}]" if isinstance(sample, AttributionParts) else ""
     call = f"<code>result{html.escape(asked)}.explore()</code>"
     if importlib.util.find_spec("anywidget") is None:
-        return f"<p>To move thresholds and draw regions here: <code>pip install 'metfa[notebook]'</code>, then {call}</p>"
+        return (
+            f"<p>To move thresholds and draw regions here: <code>pip install 'metfa[notebook]'</code>, then {call}</p>"
+        )
     return f"<p>To move thresholds and draw regions here: {call}</p>"
