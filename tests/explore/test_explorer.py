@@ -11,6 +11,8 @@ import pytest
 
 import metfa
 from metfa import stats
+from metfa.results.certified import check_certifiable
+from metfa.results.summary import summarise
 
 pytest.importorskip("anywidget")
 traitlets = pytest.importorskip("traitlets")
@@ -88,15 +90,20 @@ class TestWhatIsChosen:
         mask = explorer.regions.masks[0][0]
         assert found.important == sample.guarantee(mask, 0.4).important
 
-    def test_a_threshold_that_was_moved_is_no_fixed_one(self, sample):
-        explorer = sample.explore(threshold=0.4, correction="closed-e-bh")
+    @pytest.mark.parametrize("begun", [{"threshold": 0.4}, {"split": 10}])
+    def test_a_threshold_that_was_moved_is_no_fixed_one(self, begun, sample):
+        explorer = sample.explore(correction="closed-e-bh", **begun)
         assert explorer.terms.in_effect == "closed-e-bh"
         choose(explorer, moved=[0.25], correction="closed-e-bh")
-        terms = explorer.terms
-        assert terms.in_effect == "e-bh"
-        assert (sample.decide(terms).marks == sample.significance_map(0.25, correction="e-bh")).all()
-        with pytest.raises(ValueError, match="threshold"):
-            sample.guarantee(np.ones((6, 8), bool), terms.threshold)
+        terms, split = explorer.terms, begun.get("split", 0)
+        assert (terms.in_effect, terms.split) == ("e-bh", split)
+        assert (sample.decide(terms).marks == sample.significance_map(0.25, correction="e-bh", split=split)).all()
+        text = str(summarise(sample, sample.decide(terms))[0])
+        assert ("10 of them not tested" in text) == bool(split)
+        with pytest.raises(ValueError, match="must not depend on the samples that are tested"):
+            sample.guarantee(np.ones((6, 8), bool), terms.threshold, split=split)
+        with pytest.raises(ValueError, match="must not depend on the samples that are tested"):
+            check_certifiable(terms)
 
     def test_several_inputs(self):
         both = metfa.explain(explainer, np.concatenate([IMAGE, IMAGE[..., ::-1]]), 0, noise=NOISE, n_samples=20, rng=0)

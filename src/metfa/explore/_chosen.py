@@ -11,18 +11,7 @@ import numpy as np
 from metfa.results.corrections import check_alpha, check_correction
 from metfa.results.sample import AttributionSample
 
-__all__ = ["Chosen", "ChosenByHand"]
-
-
-@dataclass(frozen=True)
-class ChosenByHand:
-    """A threshold that somebody chose after a look at the samples: a rule, as it depends on them."""
-
-    number: float
-
-    def __call__(self, values: np.ndarray) -> float:  # noqa: ARG002
-        """The number."""
-        return self.number
+__all__ = ["Chosen"]
 
 
 @dataclass(frozen=True)

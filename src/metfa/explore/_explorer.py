@@ -13,11 +13,12 @@ import traitlets  # pyright: ignore[reportMissingImports]
 
 from metfa._base.percents import counted
 from metfa._base.validation import positive_int
-from metfa.explore._chosen import Chosen, ChosenByHand
+from metfa.explore._chosen import Chosen
 from metfa.explore._more import More, check_more, further, round_of, seconds_each
 from metfa.explore._words import AT_ANY_TIME, NO_MORE, standing
 from metfa.report.writing import InNotebook, page
 from metfa.results.regions import Regions
+from metfa.results.rules import AfterALook
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms
 from metfa.results.thresholds import resolved
@@ -99,7 +100,7 @@ class Explorer(anywidget.AnyWidget):
             )
         if self._known is None:
             return self._terms()
-        threshold = {"threshold": ChosenByHand(moved[0])} if moved else {}
+        threshold = {"threshold": AfterALook(moved[0])} if moved else {}
         return self._terms(alpha=self._known.alpha, correction=self._known.correction or "none", **threshold)
 
     def sample_more(self, n_samples: int) -> AttributionSample:

@@ -22,7 +22,7 @@ from metfa.report._words import about_of, is_noisy, kinds_of, lines_of, paragrap
 from metfa.results.cautions import cautions
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.moments import ends_of
-from metfa.results.rules import break_in_words
+from metfa.results.rules import AfterALook, break_in_words
 from metfa.results.sample import AttributionSample
 from metfa.results.summary import Summary, summarise
 from metfa.results.terms import Terms
@@ -170,6 +170,8 @@ def check_drawable(name: str, sample: AttributionSample) -> None:
 def rule_in_words(sample: AttributionSample, terms: Terms, *, given: bool) -> str:
     """Where the threshold comes from."""
     of_first = f" of the first {terms.split} samples" if terms.split else ""
+    if isinstance(terms.threshold, AfterALook):
+        return "chosen after a look"
     if callable(terms.threshold):
         return f"{break_in_words(terms.threshold) or 'computed'}{of_first}"
     if given:
