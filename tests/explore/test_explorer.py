@@ -98,7 +98,7 @@ class TestWhatIsChosen:
         terms, split = explorer.terms, begun.get("split", 0)
         assert (terms.in_effect, terms.split) == ("e-bh", split)
         assert (sample.decide(terms).marks == sample.significance_map(0.25, correction="e-bh", split=split)).all()
-        text = str(summarise(sample, sample.decide(terms))[0])
+        text = str(summarise(sample, sample.decide(terms), 0.95)[0])
         assert ("10 of them not tested" in text) == bool(split)
         with pytest.raises(ValueError, match="must not depend on the samples that are tested"):
             sample.guarantee(np.ones((6, 8), bool), terms.threshold, split=split)
