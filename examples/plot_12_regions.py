@@ -54,7 +54,7 @@ print(f"in [{interval.low[0, 0]:.4f}, {interval.high[0, 0]:.4f}] with confidence
 # -----------------------------------
 #
 # A test of a box that the map itself suggested says nothing: the data chose it. The guarantee holds for all regions at
-# once, so it holds for this one too. Its threshold must not depend on the samples: here it is the mean of each map, a
+# once, so it holds for this one too. Its threshold must not depend on the samples. Here it is the mean of each map, a
 # number that means the same for every picture, and half of it.
 
 bright = np.zeros(sample.feature_shape, bool)

@@ -10,9 +10,9 @@ copies, and what is tested is the difference in each copy.
 # Why this class and not that one?
 # --------------------------------
 #
-# Class activation maps for a photograph of a cup of coffee: the map of the second most probable class is subtracted
-# from that of the predicted class, in each of 30 noisy copies. A class that is more probable has larger scores
-# everywhere, so each map is divided by its own mean first: what differs then is *where* the scores are.
+# These are class activation maps for a photograph of a cup of coffee. The map of the second most probable class is
+# subtracted from that of the predicted class, in each of 30 noisy copies. A class that is more probable has larger
+# scores everywhere, so each map is divided by its own mean first. What differs then is *where* the scores are.
 
 from PIL import Image
 from skimage import data

@@ -3,7 +3,7 @@ Which columns matter in which rows
 ==================================
 
 A forest tells malignant tumours from benign ones. One call explains 150 of them by SHAP, with noise that is made from
-the training table; then all of them are one table, one picture and one page.
+the training table. Then all of them are one table, one picture and one page.
 
 Needs scikit-learn, shap and pandas.
 """
@@ -41,7 +41,7 @@ print(counts.sort_values("positive", ascending=False).head(6).to_string())
 # ------------
 #
 # Each line is a tumour. Amber speaks for "malignant", blue against it, and the stronger the colour, the larger the
-# score. Hatched cells are undecided: under the noise, the score is as likely above 0 as below, or nearly so.
+# score. Hatched cells are undecided: these samples do not show on which side of 0 the median lies.
 
 figure = metfa.plot.table(sample, title="150 tumours", correction="holm", max_features=20)
 

@@ -4,7 +4,7 @@ A picture and a table in one network
 
 A network gets a handwritten digit and a row of three numbers. It says whether the digit and the first number are
 together ten or more. The other two numbers are noise. The picture has 64 features, the table 3, and their scores have
-no scale in common: one threshold for both would decide about the picture alone.
+no scale in common. One threshold for both would decide about the picture alone.
 """
 
 # %%
@@ -42,6 +42,7 @@ for _ in range(150):
     optimiser.zero_grad()
     loss.backward()
     optimiser.step()
+model.eval()
 right = (model(images[:300], tables[:300]).argmax(1) == labels[:300]).float().mean()
 print(f"accuracy on unseen pictures and tables: {right:.2f}")
 
@@ -49,7 +50,7 @@ print(f"accuracy on unseen pictures and tables: {right:.2f}")
 # One result with two parts
 # -------------------------
 #
-# The explainer returns a dict with an array for each input. Each part has a noise of its own: pixels stay in [0, 1],
+# The explainer returns a dict with an array for each input. Each part has a noise of its own. Pixels stay in [0, 1],
 # and the numbers of the table move by a twentieth of their range.
 
 method = IntegratedGradients(model)

@@ -2,7 +2,7 @@
 Error bars on a photograph
 ==========================
 
-These are the samples of the command ``metfa demo``, pixel by pixel: why does a network call this picture an espresso,
+These are the samples of the command ``metfa demo``, pixel by pixel. Why does a network call this picture an espresso,
 and which parts of the answer remain under noise? (The command asks about regions first: see
 :doc:`/gallery/plot_12_regions`.)
 """
@@ -11,9 +11,9 @@ and which parts of the answer remain under noise? (The command asks about region
 # One explanation is one draw
 # ---------------------------
 #
-# A model of `metfa.models.load` takes pixels in [0, 1] and normalises them itself, so a noise of 0.1 means a tenth of
-# the range from black to white. `metfa.explainers.Gradient` gives the absolute gradient of the class score, one
-# number in [0, 1] a pixel. `metfa.explain` explains 50 noisy copies of the picture, and the clean one.
+# A model of `metfa.models.load` takes pixels in [0, 1] and normalises them itself. So a noise of 0.1 means a tenth of
+# the range from black to white. `metfa.explainers.Gradient` gives the absolute gradient of the class score, one number
+# in [0, 1] a pixel. `metfa.explain` explains 50 noisy copies of the picture, and the clean one.
 
 from PIL import Image
 from skimage import data
@@ -39,9 +39,9 @@ print(sample.summary()[0])
 # --------
 #
 # *Vanilla* is the single explanation without noise. *Smoothed* is the mean of the samples inside the interval of each
-# pixel, and the *lower* and *upper bound* are the two ends of the interval. The last map is the verdict: the median of
-# an amber pixel lies above the threshold, and the median of a dark blue pixel lies below it. For a grey pixel, 50
-# samples cannot decide.
+# pixel. The *lower* and *upper bound* are the two ends of the interval. The last map is the verdict. The median of an
+# amber pixel lies above the threshold, and the median of a dark blue pixel lies below it. For a grey pixel, 50 samples
+# cannot decide.
 
 figure = sample.plot(title="Why “espresso”?")
 
@@ -52,7 +52,7 @@ figure = sample.plot(title="Why “espresso”?")
 # A map is 50,176 estimates, each with its own interval. Here are the 60 pixels with the highest score in the *vanilla*
 # map; a reader of a single heat map would point at them. The crosses are that single explanation, and the bars are the
 # exact intervals of the medians. Pixels that are chosen for high scores have lower scores in another look. But here
-# they fall so far that most of them are *undecided*: their high scores belonged to this one picture and not to pictures
+# they fall so far that most of them are *undecided*. Their high scores belonged to this one picture and not to pictures
 # close to it.
 
 import matplotlib.pyplot as plt

@@ -35,7 +35,7 @@ print(f"flip rate: {sample.flip_rate[0]:.0%}")
 
 # %%
 # The network still sees cats, but for most noisy copies it names another cat. On the clean picture the two classes have
-# nearly equal scores, and a noise of only 0.01, less than three of 255 grey levels, changes their order. So "why tiger
+# nearly equal scores. A noise of only 0.01, less than three of 255 grey levels, changes their order. So "why tiger
 # cat?" is a poor question: the clean answer is an accident. The target stays the same nevertheless, and the maps below
 # say what speaks for *tiger cat*. One can ask for the other class with the same noise and compare the verdicts.
 
@@ -55,7 +55,7 @@ print(f"important to both: {np.sum((marks == 1) & (other_marks == 1))}")
 #
 # A correction only reads the sample in another way; the model is not asked again. Without a correction, each pixel is
 # tested at level 0.05 a side, as in the paper. If all medians lay at the threshold, this would still mark 3,257 pixels
-# on average. The other rules hold for all pixels, and for each of the two statements: "bonferroni" and "holm" bound the
+# on average. The other rules hold for all pixels, and for each of the two statements. "bonferroni" and "holm" bound the
 # probability that any pixel is called important falsely. "bh" and "by" bound the expected share of false ones among the
 # pixels called important ("bh" under positive dependence between pixels, "by" under any dependence). The same holds for
 # "unimportant".
@@ -87,7 +87,7 @@ plt.show()
 # ------------
 #
 # "Undecided" is not "unimportant": it is a lack of evidence, and more samples give more evidence. We have looked at
-# these fifty, so they must not be a part of a sample whose number we choose now: a new call takes a hundred others,
+# these fifty, so they must not be a part of a sample whose number we choose now. A new call takes a hundred others,
 # with another seed. (Joined by ``concat``, all would be decided by e-values, which allow looks and need more samples.)
 
 more = metfa.explain(explainer, images, noise=noise, n_samples=100, rng=1)

@@ -94,6 +94,6 @@ plt.show()
 
 # %%
 # The two answer different questions: the mean and the median of a skewed law are not the same number. The advantage of
-# the exact interval is its level: it needs no assumption about the law, and it holds at N = 6 as well as at N = 100.
+# the exact interval is its level. It needs no assumption about the law, and it holds at N = 6 as well as at N = 100.
 
 # sphinx_gallery_thumbnail_number = 2

@@ -74,8 +74,8 @@ for row in range(2):
 # --------------------------------------
 #
 # These attributions have a sign, so the question is on which side of zero the median lies: the threshold 0. With 30
-# features tested at once, Bonferroni's correction keeps the probability of any false "for" at 5 % at most, and that of
-# any false "against" too.
+# features tested at once, Bonferroni's correction keeps the probability of any false "for" at 5 % at most. The same
+# holds for "against".
 
 side = sample.significance_map(0, correction="bonferroni")
 interval = sample.confidence_interval(0.95)

@@ -94,8 +94,8 @@ figure = sample.plot(index=moved, title=title(moved), max_features=15)
 
 # %%
 # A tree asks whether a measurement lies above a threshold. If a row lies close to a threshold, a little noise changes
-# the answer, and the value jumps. The single SHAP value is exact, but it is then one of many values that disagree: here
-# less in their signs than in their sizes, and so in the order of the features.
+# the answer, and the value jumps. The single SHAP value is exact, but it is then one of many values that disagree. Here
+# they disagree less in their signs than in their sizes, and so in the order of the features.
 #
 # With 30 features at once, some would be coloured by chance: at 5 % a side, up to 1.9 of 30 if all medians are zero. A
 # correction keeps the probability of any false amber bar at 5 %, and that of any false blue bar too. The error bars are

@@ -59,7 +59,7 @@ figure = sample.plot(threshold=0.5, title="12 runs of LIME")
 # Blue pixels are those that LIME reliably leaves out when the picture is a little noisy. Many pixels that single runs
 # on the clean picture show are blue, such as the cheek (the segments also move with the noise). Amber pixels would be
 # those that LIME reliably shows. For grey pixels, another run may say anything. The title is red, and the colours are
-# faint, because the network is not sure about this picture: it names another cat in most of the noisy copies, and LIME
+# faint, because the network is not sure about this picture. It names another cat in most of the noisy copies, and LIME
 # still explains this one.
 
 print(sample.summary(threshold=0.5)[0])

@@ -11,9 +11,9 @@ bounds for Gradient, RISE, LIME, I-GOS and Score-CAM.
 # -----------------------------
 #
 # All explainers take the same picture and return maps in [0, 1], so they share one colour scale. To keep this page
-# quick, their budgets are smaller than usual: 150 masks instead of 1000 for RISE, 100 copies for LIME, 4 iterations of
-# 5 points instead of 15 of 20 for I-GOS, and the 192 channels of the last block but one instead of the 1,280 of the
-# head for Score-CAM. Each explains N = 8 copies of the picture.
+# quick, their budgets are smaller than usual. RISE has 150 masks instead of 1000, and LIME 100 copies. I-GOS has 4
+# iterations of 5 points instead of 15 of 20. Score-CAM takes the 192 channels of the last block but one instead of the
+# 1,280 of the head. Each explains N = 8 copies of the picture.
 
 import matplotlib.pyplot as plt
 import numpy as np

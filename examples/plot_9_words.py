@@ -60,7 +60,7 @@ changes(text.Synonyms(0.3))
 # LEMNA leaves words out 500 times and fits a linear model that draws the scores of neighbouring words together.
 # Positive scores speak for the class, negative scores against it. *Vanilla* is the explanation of the sentence itself;
 # usually one sees nothing else. The bars say how much of it holds when the words change and LEMNA draws other copies.
-# The title is red, and the bars are faint, because the noise changes the prediction in a third of the copies: to this
+# The title is red, and the bars are faint, because the noise changes the prediction in a third of the copies. To this
 # small network *ungainly* is a far worse sign than *clumsy*.
 
 sample = text.explain_text(
@@ -94,7 +94,7 @@ HTML(text.render_html(sample, correction="bonferroni"))
 # Is the smoothed explanation better?
 # -----------------------------------
 #
-# For one sentence this says little, but it shows how to ask: leave out the best words and see how far the probability
+# For one sentence this says little, but it shows how to ask. Leave out the best words and see how far the probability
 # of the class falls, also for noisy sentences. A study of many sentences says more: :doc:`/howto/texts`.
 
 strong = text.SenseSynonyms(1)

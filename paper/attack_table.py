@@ -24,7 +24,6 @@ from time import monotonic, process_time
 
 import numpy as np
 import torch
-from scipy.stats import beta
 from torch import nn
 
 import metfa
@@ -199,16 +198,9 @@ def detected(kept: Kept, knows: str) -> dict[str, tuple[float, float, float]]:
     found = {}
     for sign in SIGNS:
         clean, attacked = (columns[f"{knows}: {sign}, {kind}"] for kind in ("clean", "attacked"))
-        area, _ = attacks.Detection({sign: clean}, {sign: attacked}).auc(sign)
-        found[sign] = (area, *limits(area, len(clean)))
+        detection = attacks.Detection({sign: clean}, {sign: attacked})
+        found[sign] = (detection.auc(sign), *detection.auc_interval(sign))
     return found
-
-
-def limits(share: float, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Clopper and Pearson's limits of a share of n; of an area under a curve as if it came from n pairs of images."""
-    low = beta.ppf((1 - level) / 2, share * n, n - share * n + 1) if share > 0 else 0.0
-    high = beta.ppf((1 + level) / 2, share * n + 1, n - share * n) if share < 1 else 1.0
-    return float(low), float(high)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ def paragraphs(text: str) -> list[str]:
     found, fenced, shown = [""], False, False
     for line in text.splitlines():
         fenced ^= line.startswith("```")
-        shown = bool(line.strip()) and (shown or line.startswith(">>>"))  # a snippet and what it prints
+        starts = line.startswith(">>>") or re.match(r"===+ +===", line)  # a snippet and what it prints, or a table
+        shown = bool(line.strip()) and (shown or bool(starts))
         if not line.strip() or fenced or shown or BLOCK.match(line) or line.startswith("..."):
             found.append("")
         elif re.match(r"\s*(?:[-*]|\d+\.) ", line):

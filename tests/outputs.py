@@ -1289,7 +1289,12 @@ def _detected(explainer, drawn, settings):
     )
     detection = attacks.detect(clean, attacked, confidence_level=0.9)
     signs = list(detection.clean)
-    return detection, [detection.roc(sign) for sign in signs], [detection.auc(sign) for sign in signs], [str(detection)]
+    return (
+        detection,
+        [detection.roc(sign) for sign in signs],
+        [(detection.auc(sign), detection.auc_interval(sign)) for sign in signs],
+        [str(detection)],
+    )
 
 
 # Texts

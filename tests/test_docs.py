@@ -18,14 +18,19 @@ def script(name):
     return module
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/index.rst", "docs/tutorial.rst", "docs/versions.rst",
-                                  "docs/howto/trackers.rst", "docs/background/which_error_bar.rst"])  # fmt: skip
-def test_sentences_are_short(page):
+LONG = {"answers", "transformers"}  # to be shortened
+
+
+def test_sentences_are_short():
     sentences = script("long_sentences")
     assert sentences.long_ones("This is short. Which " + 25 * "word " + "is not.") == [
         "Which " + 25 * "word " + "is not."
     ]
-    assert not sentences.long_ones((ROOT / page).read_text("utf-8"))
+    assert not sentences.long_ones("===  ===\n" + 30 * "cell " + "\n===  ===\n")
+    pages = [ROOT / "README.md", ROOT / "examples" / "GALLERY_HEADER.rst", *DOCS.glob("*.rst")]
+    pages += [page for room in ("howto", "background", "reference") for page in (DOCS / room).glob("*.rst")]
+    found = {page.stem: sentences.long_ones(page.read_text("utf-8")) for page in pages if page.stem not in LONG}
+    assert not {page: long for page, long in found.items() if long}
 
 
 @pytest.mark.parametrize("page", sorted((DOCS / "howto").glob("*.rst")), ids=lambda page: page.stem)
@@ -60,6 +65,8 @@ def stems(text):
         ("saliency map significance", "tutorial"),
         ("stable Grad-CAM", "howto/other_libraries"),
         ("uncertainty of explanations", "background/which_error_bar"),
+        ("error bars LIME", "howto/other_libraries"),
+        ("attribution stability", "howto/measure"),
     ],
 )
 def test_the_words_that_people_use_lead_to_a_page(asked, page):

@@ -112,8 +112,9 @@ export class Bars {
     clean = clean && Boolean(result.maps.vanilla);
     Object.assign(this, { result, onPoint, clean, most, below, cursor: null });
     const drawn = clean || !result.maps.lower ? Object.values(result.maps) : [result.maps.lower, result.maps.upper];
-    this.low = drawn.reduce((low, map) => map.reduce((a, b) => Math.min(a, b), low), 0);
-    this.high = drawn.reduce((high, map) => map.reduce((a, b) => Math.max(a, b), high), 0);
+    const start = clean || !Number.isFinite(result.threshold) ? [0] : [0, result.threshold]; // the legend names its line
+    this.low = drawn.reduce((low, map) => map.reduce((a, b) => Math.min(a, b), low), Math.min(...start));
+    this.high = drawn.reduce((high, map) => map.reduce((a, b) => Math.max(a, b), high), Math.max(...start));
     const main = result.maps.smoothed ? "smoothed" : "mean";
     const sizes = result.names.map((_, feature) => sizeOf(result.score(main, feature)));
     this.order = [...sizes.keys()].sort((a, b) => sizes[b] - sizes[a]);

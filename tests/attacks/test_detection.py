@@ -1,5 +1,8 @@
 """Signs of an attack, and how well they tell attacked images from clean ones."""
 
+import math
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score, roc_curve
@@ -35,20 +38,38 @@ def test_the_curve_and_its_area():
     clean, attacked = rng.normal(0, 1, 30).round(1), rng.normal(0.7, 1, 20).round(1)  # with ties
     found = Detection({"sign": clean}, {"sign": attacked})
     truth, scores = np.repeat([0, 1], [30, 20]), np.concatenate([clean, attacked])
-    area, error = found.auc("sign")
+    area = found.auc("sign")
     assert area == pytest.approx(roc_auc_score(truth, scores))
     false, true = found.roc("sign")
     expected = roc_curve(truth, scores, drop_intermediate=False)
     assert false == pytest.approx(expected[0])
     assert true == pytest.approx(expected[1])
-    assert 0.02 < error < 0.12
+    low, high = found.auc_interval("sign")
+    assert area - 0.25 < low < area - 0.1
+    assert area + 0.05 < high < area + 0.15
+    wider = found.auc_interval("sign", 0.99)
+    assert wider[0] < low < high < wider[1] < 1
 
 
-def test_the_error_is_the_spread_of_the_area():
-    rng = np.random.default_rng(2)
-    found = [Detection({"s": rng.normal(0, 1, 25)}, {"s": rng.normal(1, 1, 25)}).auc("s") for _ in range(400)]
-    areas, errors = np.array(found).T
-    assert np.mean(errors) == pytest.approx(np.std(areas), rel=0.15)
+@pytest.mark.parametrize(("n", "truth"), [(4, 0.5), (6, 0.9), (20, 0.76)])
+def test_the_limits_hold_the_area(n, truth):
+    rng, shift = np.random.default_rng(2), math.sqrt(2) * NormalDist().inv_cdf(truth)
+    limits = [
+        Detection({"s": rng.normal(0, 1, n)}, {"s": rng.normal(shift, 1, n)}).auc_interval("s", 0.9) for _ in range(400)
+    ]
+    held = np.mean([low <= truth <= high for low, high in limits])
+    assert 0.85 < held < 0.97
+
+
+@pytest.mark.parametrize(("n", "low"), [(1, 0.21), (2, 0.39), (6, 0.69), (50, 0.96)])
+def test_few_images_that_agree_say_little(n, low):
+    zeros, ones = {"s": np.zeros(n)}, {"s": np.ones(n)}
+    found = Detection(zeros, ones).auc_interval("s")
+    assert found == (pytest.approx(low, abs=0.01), 1.0)
+    assert Detection(ones, zeros).auc_interval("s") == (0.0, pytest.approx(1 - low, abs=0.01))
+    assert f"| 1.000 ({found[0]:.3f} to 1.000)" in str(Detection(zeros, ones))
+    with pytest.raises(ValueError, match="`confidence_level`"):
+        Detection(zeros, ones).auc_interval("s", 95)
 
 
 def test_attacked_images_are_where_the_map_is_steep():
@@ -57,7 +78,7 @@ def test_attacked_images_are_where_the_map_is_steep():
     attacked = sampled(rng.normal(0, 0.02, (6, 5, 5)))
     found = attacks.detect(clean, attacked)
     for sign in ("difference", "width"):
-        assert found.auc(sign)[0] == 1
+        assert found.auc(sign) == 1
     assert str(found).splitlines()[2].startswith("| difference | 0.0000 | ")
 
 

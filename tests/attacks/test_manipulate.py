@@ -7,13 +7,25 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torchvision.models import VisionTransformer
 
 import metfa
 from metfa import ModelStateWarning, attacks
 from metfa.attacks._objective import map_term
 from metfa.attacks.result import distance
 from metfa.attacks.settings import PRESETS
-from metfa.explainers import CAM, LIME, LRP, RISE, Gradient, from_captum, from_gradcam
+from metfa.explainers import (
+    CAM,
+    LIME,
+    LRP,
+    RISE,
+    AttentionRollout,
+    Gradient,
+    GradientRollout,
+    LeGrad,
+    from_captum,
+    from_gradcam,
+)
 from metfa.noise import Uniform
 
 from .conftest import EXPLAINERS, QUICK, defended, make_network
@@ -35,6 +47,20 @@ class TestManipulate:
         assert (result.adversarial.predictions == result.clean.predictions).all()
         loss = result.curves["map"][0].mean(1)  # one loss, as beta does not grow
         assert loss[-1] < loss[0]
+
+    @pytest.mark.parametrize("make", [AttentionRollout, GradientRollout, LeGrad])
+    def test_moves_maps_by_attention(self, make):
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            model = VisionTransformer(16, 4, 1, 2, 8, 16, num_classes=3).eval()
+            nn.init.normal_(model.heads.head.weight)
+            image = torch.rand(1, 3, 16, 16)
+        corner = attacks.drawn("corner", 16, 16)
+        result = attacks.manipulate(
+            model, make(model), image, target_map=corner, settings="strong", n_steps=3, step_size=0.05, rng=0
+        )
+        assert result.predicted.all()
+        assert (result.nearer > 0).all()
 
     def test_says_what_the_model_as_it_is_says(self, network, pictures, corner):
         """Nothing softened is left in what the result holds."""
@@ -287,7 +313,9 @@ class TestRefusals:
         ],
     )
     def test_maps_without_derivatives(self, make, network, pictures, corner):
-        with pytest.raises(ValueError, match=r"must return maps that are differentiable.*CAM, LRP and MASK"):
+        with pytest.raises(
+            ValueError, match=r"must return maps that are differentiable.*CAM, LRP, MASK, AttentionRollout"
+        ):
             attacks.manipulate(network, make(network), pictures, target_map=corner, n_steps=5)
 
     def test_maps_that_do_not_move(self, network, pictures, corner):

@@ -1,6 +1,7 @@
 """A faster copy of the model: the same function to rounding, or in bfloat16; never an old or a changed one."""
 
 import copy
+import dataclasses
 import pickle
 
 import numpy as np
@@ -28,6 +29,18 @@ def net():
                 norm.running_mean.uniform_(-0.2, 0.2)
                 norm.running_var.uniform_(0.5, 2)
     return model.eval()
+
+
+class Viewing(nn.Module):
+    """A network that works only on batches in the usual layout."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, x):
+        features = self.network[:-3](x)
+        return self.network[-1](features.view(len(x), 8, -1).mean(2) + features.view(len(x), -1)[:, :8])
 
 
 class Shared(nn.Module):
@@ -116,6 +129,47 @@ def test_a_model_that_changes_afterwards_is_not_explained_as_it_was():
     assert metfa.Called(model, fast="exact").scores(IMAGES) == pytest.approx(model(IMAGES).detach(), abs=1e-4)
 
 
+@pytest.mark.parametrize(
+    "change", [lambda weight: weight[[1, 0, 2, 3, 4]], lambda weight: weight[:, list(range(7, -1, -1))]]
+)
+def test_weights_that_change_places_are_noticed(change):
+    model = net()
+    called = metfa.Called(model, fast="exact")
+    model[-1].weight.data.copy_(change(model[-1].weight.data).clone())
+    with pytest.raises(ValueError, match="has changed since its copy"):
+        called.scores(IMAGES)
+
+
+@pytest.mark.parametrize("ask", ["scores", "__call__", "gradient"])
+@pytest.mark.parametrize("fast", ["exact", "bfloat16"])
+def test_a_model_that_fails_with_channels_last(fast, ask):
+    model = Viewing(net()).eval()
+    called = metfa.Called(model, fast=fast)
+    found = getattr(called, ask)(IMAGES)
+    expected = getattr(metfa.Called(model), ask)(IMAGES)
+    np.testing.assert_allclose(
+        maps_of(found).detach().double(), maps_of(expected).detach(), atol=1e-6 if fast == "exact" else 0.02
+    )
+    assert called.facts["layout"] == "as given"
+    assert "2 batch normalisations folded" in called.facts["fast"]
+
+
+def test_weights_that_are_computed_stay():
+    model = net()
+    nn.utils.parametrizations.weight_norm(model[0])
+    called = metfa.Called(model, fast="exact")
+    assert called.scores(IMAGES) == pytest.approx(model(IMAGES).detach(), abs=1e-5)
+    assert "one batch normalisation folded" in called.facts["fast"]
+
+
+def test_volumes_in_a_layout_that_is_asked_for():
+    volumes = nn.Sequential(nn.Conv3d(1, 2, 3), nn.BatchNorm3d(2), nn.Flatten(), nn.Linear(432, 2)).eval()
+    called = metfa.Called(volumes, fast="exact", memory_format=torch.channels_last_3d)
+    batch = torch.rand(2, 1, 8, 8, 8)
+    assert called.scores(batch) == pytest.approx(volumes(batch).detach(), abs=1e-5)
+    assert called.model[0].weight.is_contiguous(memory_format=torch.channels_last_3d)
+
+
 def test_layers_of_the_model_are_found_in_the_copy():
     model = net()
     for layer in (model[1], "1"):
@@ -126,9 +180,16 @@ def test_layers_of_the_model_are_found_in_the_copy():
 
 
 def test_one_copy_for_explainers_that_share_it_and_for_other_settings():
-    called = metfa.Called(net(), fast="exact")
+    model = net()
+    called = metfa.Called(model, fast="exact")
     assert Gradient(called).model is CAM(called).model is called.model
     assert metfa.Called(called.model, fast="exact", batch_size=3).model is called.model
+    assert dataclasses.replace(called, fast=None).model is model
+    low = dataclasses.replace(called, fast="bfloat16").model
+    assert isinstance(low[1], nn.BatchNorm2d)  # made anew, so that folding the other copy is no change
+    changed = copy.deepcopy(called.model)
+    changed[-1].weight.data.zero_()
+    assert metfa.Called(changed).model is changed  # a model of its own
     again = pickle.loads(pickle.dumps(called))
     assert again.scores(IMAGES) == pytest.approx(called.scores(IMAGES), abs=1e-6)
 

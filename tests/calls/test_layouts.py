@@ -29,6 +29,27 @@ class Viewing(nn.Module):
         return self.network[-1](self.network[:-1](x).view(len(x), -1))
 
 
+class Merging(nn.Module):
+    """A network that works on batches of one in any layout, and on others only in the usual one."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.head = nn.Conv2d(3, 4, 3), nn.Conv2d(1, 2, 3), nn.Linear(8, 5)
+
+    def forward(self, x):
+        features = self.first(x)
+        features = self.second(features.view(4 * len(x), 1, *features.shape[2:]))
+        return self.head(features.mean((2, 3)).reshape(len(x), 8))
+
+
+class OneAlone(nn.Sequential):
+    """A network that takes only batches of one."""
+
+    def forward(self, x):
+        assert len(x) == 1
+        return super().forward(x)
+
+
 def net(seed=0, n=2):
     with torch.random.fork_rng():
         torch.manual_seed(seed)
@@ -127,6 +148,47 @@ def test_a_model_that_fails_on_it_is_asked_as_its_inputs_are(made):
     called = metfa.Called(viewing())
     called.scores(IMAGES)
     assert "view size is not compatible" in called.layouts.refused
+
+
+@pytest.mark.parametrize("made", [Gradient, lambda called: RISE(called, n_masks=12, grid=4, rng=0)])
+def test_one_row_does_not_speak_for_many(made):
+    model = Merging().eval()
+    called = metfa.Called(model)
+    assert called.scores(IMAGES[:1]) == pytest.approx(model(IMAGES[:1]).detach(), abs=1e-6)
+    found, expected = made(called), made(metfa.Called(model, memory_format=None))
+    for rows in (1, 2):
+        assert torch.equal(found(IMAGES[:rows], 1)[0], expected(IMAGES[:rows], 1)[0])
+    assert called.facts == {"layout": "as given"}
+
+
+def test_a_model_that_takes_one_row_has_its_layout_too():
+    model, seen = watched(OneAlone(*net()).eval())
+    called = metfa.Called(model, batch_size=1)
+    called.scores(IMAGES)
+    assert seen[-2:] == [True, True]
+    assert called.facts == {"layout": "channels last"}
+
+
+@pytest.mark.parametrize("ask", ["scores", "__call__"])
+def test_an_error_of_another_reason_changes_no_layout(ask):
+    """Of one moment, or of the numbers that come."""
+    model = net()
+    calls = []
+
+    def fails(_, args):
+        calls.append(args)
+        if len(calls) == 1 or (args[0] > 1).any():
+            raise RuntimeError("nothing of layouts")
+
+    model.register_forward_pre_hook(fails)
+    called = metfa.Called(model)
+    getattr(called, ask)(IMAGES)
+    assert called.facts == {"layout": "channels last"}
+    other = metfa.Called(model)
+    with pytest.raises(RuntimeError, match="nothing of layouts"):
+        getattr(other, ask)(IMAGES + 1)
+    other.scores(IMAGES)
+    assert other.facts == {"layout": "channels last"}
 
 
 @pytest.mark.parametrize("ask", ["scores", "gradient", "__call__"])
@@ -249,3 +311,13 @@ def test_what_is_kept_holds_within():
         assert called.facts == {"layout": "as given"}
     called.scores(IMAGES)
     assert called.facts == {"layout": "channels last"}
+
+
+def test_a_result_records_the_layout_of_its_own_run():
+    called = metfa.Called(net())
+    called.scores(IMAGES)
+    called.model.bfloat16()
+    called.scores(IMAGES.bfloat16())
+    assert called.facts == {"layout": "as given and channels last"}
+    called.model.float()
+    assert run(Gradient(called)).provenance["layout"] == "channels last"

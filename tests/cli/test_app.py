@@ -839,7 +839,7 @@ HOSTILE = "\x1b]0;owned\x07\x1b[31m[red]$\\frac{"
 
 
 @pytest.mark.slow
-def test_hostile_file_names_are_printed_harmlessly(explain, tmp_path):
+def test_hostile_file_names_are_printed_harmlessly(explain, tmp_path, whole_figures):
     picture = save_picture(tmp_path / f"{HOSTILE.replace('/', '')}.png")
     done = explain(picture, "--out", tmp_path / f"out{HOSTILE}")
     assert done.code == 0
@@ -853,7 +853,7 @@ def test_hostile_file_names_are_printed_harmlessly(explain, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_foreign_script_in_a_name_is_no_warning(explain, tmp_path):
+def test_a_foreign_script_in_a_name_is_no_warning(explain, tmp_path, whole_figures):
     done = explain(save_picture(tmp_path / "猫🐈.png"), "--out", "out")
     assert done.code == 0
     assert "Glyph" not in done.err
@@ -861,7 +861,7 @@ def test_a_foreign_script_in_a_name_is_no_warning(explain, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_hostile_description_is_printed_harmlessly(metfa_command, finished):
+def test_a_hostile_description_is_printed_harmlessly(metfa_command, finished, whole_figures):
     about = json.loads((finished / "about.json").read_text())
     for name in about:
         about[name] = [HOSTILE * 100, {"x": HOSTILE}]

@@ -146,7 +146,7 @@ def test_mistakes_are_one_line(arguments, settings, said, attack):
 def test_maps_without_a_derivative(attack, tmp_path):
     done = attack("--target-map", "circle", "--set", "n_masks=5", method="rise")
     assert done.code == 2
-    assert "Gradient, SmoothGrad, CAM, LRP and MASK" in done.err
+    assert "Gradient, SmoothGrad, CAM, LRP, MASK, AttentionRollout" in done.err
     assert not (tmp_path / "metfa-attack").exists()  # nothing is left that would refuse another method
 
 

@@ -2,15 +2,24 @@
 
 import json
 import re
+import sys
 import warnings
+from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
 import metfa
 from metfa._base.own_files import foreign_in
+from metfa.cli.language_models import ChatTemplate, loaded_language_model
+from metfa.cli.report import report
+from metfa.cli.run import Analysis
 from metfa.cli.sources import Split, groups_of, read_sources
-from metfa.text import AnswerScorer, explain_answer, generate_answer
+from metfa.results.cautions import cautions
+from metfa.text import AnswerScorer, PromptNoise, explain_answer, generate_answer
+from metfa.text.prompts import Prompts
 
 transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
@@ -47,6 +56,7 @@ def documents(tmp_path):
     for name, text in FACTS.items():
         (folder / name).write_text(f"{text}\n")
     (folder / ".hidden.txt").write_text("red")
+    (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
     return folder
 
 
@@ -164,7 +174,12 @@ def test_deeper_levels_are_written_shown_and_reported(command, documents, metfa_
     ("arguments", "message"),
     [
         (["nowhere"], "no such file or folder: nowhere"),
-        (["documents", "--template", "none"], "`--template` must hold {sources} once, got 'none'"),
+        (["documents", "--template", "none"], "`template` must hold {sources} once, got 'none'"),
+        (["documents", "--template", "{sources}", "--chat"], "`question` is given, and `template` has no {question}"),
+        (["documents", "--contrast", "blue", "--score", "mean"], "`--contrast` compares .*: leave `--score mean` out"),
+        (["documents", "--alpha", 0], "`alpha` must lie between 0 and 0.5, got 0.0"),
+        (["documents", "--confidence", 2], "`--confidence` must lie strictly between 0 and 1, got 2.0"),
+        (["latin.txt"], "latin.txt is no text in UTF-8: .*; save its text as UTF-8"),
         (["documents", "--group", "a"], "`--group` must be NAME=SOURCE|SOURCE"),
         (["documents", "--group", "a=sky.txt|b"], "there is no source named 'b'; there are 'grass.txt', 'sky.txt'"),
         (["documents", "--until", "undecided=0.2"], "`--samples` 20 and `--until` contradict each other"),
@@ -175,12 +190,42 @@ def test_deeper_levels_are_written_shown_and_reported(command, documents, metfa_
         (["documents", "--delta", 0], "`delta` must be above 0"),
         (["documents", "--model", "nobody/nothing"], "cannot be loaded.*--allow-download"),
         (["documents", "--model", "tiny:model"], "must be a function that returns a model and its tokeniser"),
-        (["documents", "--answer", " "], "has no tokens"),
+        (["documents", "--answer", " "], "`answers`: ' ' is blank, and nobody would see what is explained"),
+        (["documents", "--answer", ""], "has no tokens"),
+        (["documents", "--answer", "red", "--contrast", "red"], "`contrast` is an answer itself, 'red': the scores"),
     ],
 )
 def test_bad_settings_are_one_line(arguments, message, command, documents, tiny):
     given = ["--question", "why", *([] if "--answer" in arguments else ["--answer", "red"])]
     assert re.search(message, command(*arguments, *given).error)
+
+
+def test_a_chat_needs_a_template(model):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(model)
+    tokenizer.chat_template = None
+    with pytest.raises(ValueError, match="the tokeniser of this model has no chat template: leave --chat out"):
+        ChatTemplate(tokenizer, Prompts("{sources}", "", " "))
+
+
+def test_weights_are_held_in_bfloat16_wherever_the_model_comes_from(model, monkeypatch):
+    settings = {"device": "cpu", "random_weights": False, "download": False, "seed": 0}
+    own, tokenizer = loaded_language_model(str(model), bfloat16=False, **settings)
+    assert own.dtype == torch.float32
+    monkeypatch.setitem(sys.modules, "mine", SimpleNamespace(make=lambda: (own, tokenizer)))
+    for name in (str(model), "mine:make"):
+        assert loaded_language_model(name, bfloat16=True, **settings)[0].dtype == torch.bfloat16
+
+
+def test_what_noise_changed_stands_once_in_a_report(tmp_path):
+    def score(rows):  # of two answers, of which the first is likelier where "a" stands first
+        return np.array([[1.0 * (row[:1] == ["a"]), 0.5] for row in rows])
+
+    found = explain_answer(PromptNoise(score, order=True), ["a", "b", "c"], delta=0.4, n_samples=10, pilot=4, rng=0)
+    (said,) = cautions(found, 0)
+    analysis = Analysis(None, 0.95, None, None, "colourblind")
+    assert f"CAUTION: {said}\n" in report(found, {}, analysis, None)
+    assert report(found, {}, analysis, None).count(said) == 1
+    assert said not in report(found, {}, replace(analysis, flips_from=1.0), None)
 
 
 def test_sources_are_read_from_folders_files_and_lines(tmp_path, documents):

@@ -17,6 +17,7 @@ from metfa._base.warnings import DegenerateAttributionsWarning, SignedAttributio
 from metfa.plot import PALETTES, bars
 from metfa.results.sample import AttributionSample
 from metfa.stats import jenks
+from metfa.text import PromptNoise, explain_answer
 
 CENTRES = np.array([2.0, -3.0, 0.05, 0.0, 1.0, -0.4])
 
@@ -235,6 +236,21 @@ def test_names_are_text_and_fit(name):
     fig = bars(make(feature_names=(name,) * 6), title=name or None)
     assert_everything_fits(fig)
     assert all(len(label.splitlines()) <= 2 for label in labels(fig))
+
+
+@pytest.mark.parametrize("order", [False, True])
+def test_a_figure_of_an_answer_says_which_and_everything_fits(order):
+    def score(rows):
+        return np.array([[2.0 * ("a" in kept), 1.0, 2.0 * ("b" in kept)] for kept in rows])
+
+    scorer = PromptNoise(score, order=True) if order else score
+    answers = ["It is\na.", "B " * 100, " c"]
+    found = explain_answer(scorer, ["a", "b"], delta=0.7, answers=answers, n_samples=12, pilot=4, rng=0)
+    fig = bars(found)
+    assert_everything_fits(fig)
+    assert fig._suptitle.get_text() == "answer 0 of 3: “It is a.”"
+    assert "answer 1 of 3: “B B" in " ".join(bars(found, index=1)._suptitle.get_text().split())
+    assert bars(found.of_input(2))._suptitle.get_text() == "“c”"
 
 
 # Every size, and degenerate scores

@@ -3,12 +3,15 @@
 import json
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import metfa
 from metfa import report
-from metfa.text import explain_answer
+from metfa.results.cautions import cautions
+from metfa.text import PromptNoise, explain_answer
 
 LOG2 = math.log(2)
 SOURCES = {
@@ -49,6 +52,38 @@ def test_the_page_holds_all_sentences_in_one_section(answer, tmp_path):
     assert "<td>recipe</td>" in plain
     assert "</script><b>" not in page
     assert len(page) < 150_000
+
+
+def test_what_noise_changed_stands_above_an_answer_once(tmp_path):
+    def first_alone(rows):
+        return np.array([[4.0 * ("1932" in row[0]), 2.0] if row else [0.0, 2.0] for row in rows])
+
+    noisy = explain_answer(PromptNoise(first_alone, order=True), SOURCES, delta=LOG2, n_samples=20, rng=0)
+    (said,) = cautions(noisy, 0)
+    page = report.write(tmp_path / "page.html", noisy).read_text(encoding="utf-8")
+    assert re.search(rf'<h2 id="name-0">[^<]*</h2>\n<p class="caution">{said}.</p>', page)
+    assert page.count('class="caution"') == 1
+    assert '<section class="result answer faint"' in page
+    law = "an order of the sources drawn anew for each prompt"
+    assert f"each time with a random half of the sources and under noise ({law}). Each time" in page
+    assert "under noise (" not in report.write(tmp_path / "plain.html", replace_law(noisy, 3)).read_text("utf-8")
+    page = report.write(tmp_path / "other.html", noisy, flips_from=1.0).read_text(encoding="utf-8")
+    assert said not in page
+    assert '<section class="result answer"' in page
+
+
+def replace_law(answer, law):
+    """The same, with another law, as anybody may write into a file."""
+    facts = {**answer.provenance["noisy_prompts"], "law": law}
+    return replace(answer, provenance={**answer.provenance, "noisy_prompts": facts})
+
+
+def test_the_page_of_one_answer_asks_for_no_choice_and_says_where_its_threshold_comes_from(tmp_path):
+    for n_samples in (20, metfa.Until(undecided=0.5, max_samples=30)):
+        one = explain_answer(lambda rows: scorer(rows)[:, 0], SOURCES, delta=LOG2, n_samples=n_samples, rng=0)
+        page = report.write(tmp_path / "page.html", one, overwrite=True).read_text(encoding="utf-8")
+        assert "Choose a sentence" not in page
+        assert json.loads(re.search(r'id="data">(.*?)</script>', page)[1])["results"][0]["rule"] == "delta"
 
 
 def test_too_few_samples_are_said_and_other_terms_are_shown(answer, tmp_path):

@@ -1,8 +1,10 @@
 """The page of an answer in a browser: sentences are chosen by keys and clicks, and decided as metfa decides."""
 
 import math
+import re
 
 import numpy as np
+import pytest
 
 from metfa import report
 from metfa.text import explain_answer, explain_answer_tree
@@ -68,3 +70,48 @@ def test_a_sentence_is_chosen_on_all_levels_of_a_tree(open_page, tmp_path):
     assert chosen.count() == 2
     page.locator(".sentence").nth(1).click()
     assert all("answer 1" in text for text in chosen.all_inner_texts())
+
+
+@pytest.mark.slow
+def test_the_mean_of_a_source_and_the_colour_of_its_mark_are_explained(open_page, tmp_path):
+    def score(rows):
+        return [-3 + 5.0 * ("A" in " ".join(kept)) - 4.0 * ("no" in " ".join(kept)) for kept in rows]
+
+    found = explain_answer(score, ["A here", "A there", "no"], delta=math.log(2), n_samples=60, rng=0)
+    assert sorted(found.significance_map()[0]) == [-1, 1, 1]
+    page = open_page(found.report(tmp_path / "page.html")).page
+    mean, interval = found.mean()[0, 0], found.mean_interval()
+    assert "Bar: mean contribution; line with caps: interval of its mean; dashed: the threshold." in page.inner_text(
+        ".bars + button + p"
+    )
+    for look, mark in (
+        ("positive", "adds more than 0.693 in some context"),
+        ("negative", "adds less than 0.693 in some context"),
+    ):
+        line = page.locator(".panel li", has=page.locator(f"i.{look}"))
+        assert line.inner_text().strip().startswith(mark)
+        swatch = line.locator("i").evaluate("i => getComputedStyle(i).backgroundColor")
+        bars = page.locator(".answer-view .row", has=page.locator(f"rect.{look}"))
+        assert bars.count() == (found.significance_map() == (1 if look == "positive" else -1)).sum()
+        assert (
+            bars.locator("rect").evaluate_all("all => all.map((bar) => getComputedStyle(bar).fill)")
+            == [swatch] * bars.count()
+        )
+        assert all(f", {mark}" in row.get_attribute("aria-label") for row in bars.all())
+    page.locator(".answer-view .row", has_text="A here").hover()
+    reading = page.inner_text(".reading")
+    assert re.search(rf"^mean contribution\s+{mean:.4g}$", reading, re.MULTILINE)
+    ends = rf"{interval.low[0, 0]:.4g} to {interval.high[0, 0]:.4g}"
+    assert re.search(rf"^interval of the mean, asymptotic 95.00%\s+{ends}$", reading, re.MULTILINE)
+    assert "median" not in reading
+    page.select_option("[name=correction]", "none")
+    assert "each of 3 sources is called" in page.inner_text(".panel")
+
+
+def test_the_threshold_is_drawn_where_nothing_reaches_it(open_page, tmp_path):
+    found = explain_answer(lambda rows: [0.01 * len(kept) for kept in rows], ["a", "b"], delta=0.7, n_samples=12, rng=0)
+    page = open_page(found.report(tmp_path / "page.html")).page
+    assert "dashed: the threshold" in page.inner_text(".bars + button + p")
+    bar, line = (page.locator(f".row {part}").first.bounding_box() for part in ("svg.bar", "line.threshold"))
+    assert bar["x"] < line["x"] < bar["x"] + bar["width"]
+    assert page.locator(".row rect").first.bounding_box()["width"] < 0.05 * bar["width"]

@@ -503,28 +503,3 @@ def test_a_damaged_file_says_so(sample, browser, tmp_path):
         page.goto((tmp_path / f"{name}.html").as_uri())
         assert "the file is damaged" in page.wait_for_selector("header [role=alert]").inner_text()
         page.close()
-
-
-@pytest.mark.slow
-def test_sources_of_an_answer_are_shown_by_their_means(open_page, tmp_path):
-    found = metfa.text.explain_answer(
-        lambda rows: [-3 + 5.0 * ("A" in " ".join(kept)) for kept in rows],
-        ["A here", "A there"],
-        delta=np.log(2),
-        n_samples=60,
-        rng=0,
-    )
-    opened = open_page(found.report(tmp_path / "page.html"))
-    mean, interval = found.mean()[0, 0], found.mean_interval()
-    strongest = f"{found.mean().max():.4g}"
-    legend = opened.page.locator(".live").inner_text()
-    assert "mean contribution of a source, orange above 0, blue below, the stronger" in legend
-    assert f"(strongest {strongest})" in legend
-    opened.page.locator(".word").first.hover()
-    reading = opened.page.locator(".reading").inner_text()
-    assert re.search(rf"^mean contribution\s+{mean:.4g}$", reading, re.MULTILINE)
-    ends = rf"{interval.low[0, 0]:.4g} to {interval.high[0, 0]:.4g}"
-    assert re.search(rf"^interval of the mean, asymptotic 95.00%\s+{ends}$", reading, re.MULTILINE)
-    assert "median" not in reading
-    opened.page.locator("select[name=correction]").select_option("none")
-    assert "each of 2 sources is called" in opened.page.locator(".panel").inner_text()

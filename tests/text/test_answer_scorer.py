@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import metfa
-from metfa.text import AnswerScorer, explain_answer
+from metfa.text import AnswerScorer, PromptNoise, explain_answer, generate_answer, source_relevance
 
 from .language_models import ROWS, SETTINGS, WORDS, tiny_model, tiny_tokenizer, transformers
 
@@ -130,6 +130,8 @@ def test_confident_models_have_finite_logits(tokenizer):
         ({"template": "{sources}"}, "no {question} for it"),
         ({"contrast": "because", "score": "mean"}, 'write `score="logprob"`'),
         ({"contrast": ""}, "has no tokens"),
+        ({"contrast": "so"}, "`contrast` is an answer itself, 'so': the scores would all be 0"),
+        ({"answers": ["so", " \n"]}, "is blank, and nobody would see what is explained"),
         ({"spans": "words"}, "`spans` must be"),
         ({"spans": [(0, 9)]}, "`spans` must be"),
         ({"spans": [(1, 1)]}, "must not be empty"),
@@ -137,6 +139,8 @@ def test_confident_models_have_finite_logits(tokenizer):
         ({"batch_size": 0}, "`batch_size` must be"),
         ({"tokenizer": "gpt2"}, "`tokenizer` must be a tokeniser"),
         ({"model": "gpt2"}, "`model` must be a causal language model"),
+        ({"answers": "so \udc80"}, r"is no text in Unicode \('\\udc80'\): read its file in its own encoding"),
+        ({"template": lambda kept: kept[0]}, "`template` must make a prompt of no sources too, and raised IndexError"),
     ],
 )
 def test_bad_settings(model, tokenizer, settings, match):
@@ -158,3 +162,91 @@ def test_an_encoder_with_a_decoder_is_refused(tokenizer):
     t5 = transformers.T5Config(vocab_size=20, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2)
     with pytest.raises(ValueError, match="an encoder with a decoder"):
         AnswerScorer(transformers.T5ForConditionalGeneration(t5), tokenizer, answers="so", **SETTINGS)
+
+
+def other_network(kind):
+    """Networks of transformers that are no decoders."""
+    of_bert = {"vocab_size": len(WORDS), "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    of_bert |= {"intermediate_size": 8, "initializer_range": 0.5}
+    if kind == "base":
+        return tiny_model("llama").model
+    if kind == "classifier":
+        return transformers.LlamaForSequenceClassification(tiny_model("llama").config).eval()
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return getattr(transformers, kind)(transformers.BertConfig(**of_bert)).eval()
+
+
+@pytest.mark.parametrize(
+    ("kind", "match"),
+    [
+        ("base", "`model` must be a causal language model, and LlamaModel has no `logits` of words at each token"),
+        ("classifier", "and LlamaForSequenceClassification has no `logits` of words at each token: load it by"),
+        ("BertForMaskedLM", "and BertForMaskedLM looks at tokens behind a place .*, so that it would read an answer"),
+        ("BertLMHeadModel", r"take a decoder \(a BERT is one with `is_decoder=True`\)"),
+    ],
+)
+def test_other_networks_are_refused_instead_of_scored_wrongly(tokenizer, kind, match):
+    scorer = AnswerScorer(other_network(kind), tokenizer, answers="it is", **SETTINGS)
+    asks = [lambda: scorer(ROWS[:1]), lambda: source_relevance(scorer, ROWS[0])]
+    asks.append(lambda: PromptNoise(scorer, embeddings=0.1)([ROWS[0]], rngs=[np.random.default_rng(0)]))
+    for ask in asks:
+        with pytest.raises(ValueError, match=match):
+            ask()
+
+
+def test_a_bert_that_is_a_decoder_is_one(tokenizer):
+    config = transformers.BertConfig(vocab_size=len(WORDS), hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
+                                     intermediate_size=8, is_decoder=True)  # fmt: skip
+    scorer = AnswerScorer(transformers.BertLMHeadModel(config).eval(), tokenizer, answers="it is", **SETTINGS)
+    assert scorer(ROWS[:1]).shape == (1, 1)
+
+
+def test_a_tokeniser_of_another_model_is_refused(tokenizer):
+    config = transformers.GPT2Config(vocab_size=13, n_positions=40, n_embd=8, n_layer=1, n_head=2)
+    other = transformers.GPT2LMHeadModel(config).eval()
+    with pytest.raises(ValueError, match="`tokenizer` gives token 13, and `model` knows 13: they do not belong"):
+        AnswerScorer(other, tokenizer, answers="it", **SETTINGS)
+    scorer = AnswerScorer(other, tokenizer, answers="so", template="{sources} .")
+    for ask in (scorer, lambda rows: source_relevance(scorer, rows[0])):
+        with pytest.raises(ValueError, match="`tokenizer` gives token 14, and `model` knows 13"):
+            ask([["a ."]])
+
+
+def test_relevance_refuses_what_the_scorer_refuses_and_asks_in_evaluation_mode(model, tokenizer):
+    scorer = AnswerScorer(model, tokenizer, answers="so", **SETTINGS)
+    with pytest.raises(ValueError, match=r"has 55 tokens .* the model reads 40"):
+        source_relevance(scorer, ["a b c d e"] * 10)
+    expected = source_relevance(scorer, ROWS[0], method="gradient-x-input")
+    model.train()
+    try:
+        with pytest.warns(metfa.ModelStateWarning, match="training mode"):
+            found = source_relevance(scorer, ROWS[0], method="gradient-x-input")
+        assert model.training
+    finally:
+        model.eval()
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.filterwarnings("ignore:the text of the answer:metfa.ReproducibilityWarning")  # it wrote <bos> too
+def test_what_cannot_be_generated(model, tokenizer):
+    with pytest.raises(ValueError, match=r"reads 40: write `max_tokens=26`, or leave sources out"):
+        generate_answer(model, tokenizer, ROWS[0], **SETTINGS)
+    assert generate_answer(model, tokenizer, ROWS[0], max_tokens=26, **SETTINGS)
+    with pytest.raises(ValueError, match="reads 40: leave sources out"):
+        generate_answer(model, tokenizer, ["a b c d e"] * 10, **SETTINGS)
+    with pytest.raises(ValueError, match="which writes, and LlamaModel does not: load it by `AutoModelForCausalLM`"):
+        generate_answer(other_network("base"), tokenizer, ROWS[0], **SETTINGS)
+
+
+def test_a_generated_answer_that_was_cut_within_a_character_ends_before_it(model, tokenizer, monkeypatch):
+    monkeypatch.setattr(type(tokenizer), "decode", lambda self, ids, **settings: " It is \ufffd \ufffd\ufffd\n")
+    with pytest.warns(metfa.ReproducibilityWarning, match="is not cut into the tokens that the model wrote"):
+        assert generate_answer(model, tokenizer, ROWS[0], max_tokens=2, **SETTINGS) == " It is"
+
+
+def test_means_of_answers_of_different_lengths_have_no_delta(model, tokenizer):
+    scorer = AnswerScorer(model, tokenizer, answers=["so", "it is"], score="mean", **SETTINGS)
+    for one in (scorer, PromptNoise(scorer, order=True)):
+        with pytest.raises(ValueError, match="the answers have different numbers of tokens T, and log 2 / T differs"):
+            explain_answer(one, ROWS[0])

@@ -62,6 +62,9 @@ def test_fewer_tokens_are_read(model, answers, share):
     hook = model.get_input_embeddings().register_forward_hook(lambda _, given, out: read.append(given[0].numel()))
     try:
         asked = Continuations(model, 16, reuses=True)
+        asked.check(BEGIN)
+        assert sum(read) == 2 * 8
+        read.clear()
         asked.log_probabilities([Prompt(ids, answers) for ids in PROMPTS])
         reused = sum(read)
         read.clear()

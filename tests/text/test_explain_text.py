@@ -1,11 +1,13 @@
 """`explain_text`: what it refuses, in the words of its own arguments, and what it says of a text."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
 
 import metfa
-from metfa.text import LEMNA, Occlusion, Synonyms, explain_text, render_terminal
+from metfa.text import LEMNA, Occlusion, OnlyClose, SenseSynonyms, Synonyms, explain_text, render_terminal
 
 TEXT = "a dull, lifeless film"
 
@@ -149,6 +151,27 @@ class TestFacts:
         low, high = (f"{value:.3g}" for value in facts["unscaled"])
         assert f"the text itself: scores from {low} to {high} before they are scaled to [0, 1]; R² of the" in shown
         assert "class 1 (odd); predicted: class 0; explained by LEMNA; N = 6" in shown
+
+    @pytest.mark.parametrize(
+        ("noise", "said"),
+        [
+            (SenseSynonyms(0.5), "1 of 3 can be replaced by this noise (film); the others stay the same in every copy"),
+            (
+                OnlyClose(SenseSynonyms(0.5), lambda texts: np.ones((len(texts), 2))),
+                "1 of 3 can be replaced by this noise (film); the others stay the same in every copy",
+            ),
+            (SenseSynonyms(0.5, part_of_speech=lambda words: ["other"] * len(words)), "0 of 3 can be replaced by this "
+             "noise; all stay the same in every copy"),
+            (shout, None),
+        ],
+    )  # fmt: skip
+    @pytest.mark.filterwarnings("ignore::metfa.DegenerateAttributionsWarning")
+    def test_words_that_never_change_are_said_in_every_view(self, noise, said):
+        sample = explain_text(slight, "no film with", 1, method=Occlusion, noise=noise, n_samples=8, rng=0)
+        assert dict(sample.provenance.get("notes", [])).get("words that change") == said
+        line = re.escape(f"words that change: {said}").replace(r":\ ", r":\s+").replace(r"\ ", r"\s+")
+        for view in (str(sample.summary()[0]), render_terminal(sample, colour=False)):
+            assert (re.search(line, view) is not None) == (said is not None)
 
     def test_of_other_explainers(self):
         sample = explain_text(slight, TEXT, 1, method=Occlusion, noise=shout, n_samples=2, rng=0)

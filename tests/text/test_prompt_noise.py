@@ -135,6 +135,8 @@ def test_a_change_of_the_answers_order_is_said_in_every_view():
     assert said == f"The noise changed the order of the answers in {facts['changed']:.0%} of 20 noisy prompts"
     assert said in metfa.text.render_terminal(found.of_input(0), colour=False, width=200)
     assert said in str(found.summary()[1])
+    assert found.summary()[1].place == "input 1 of 2 (answer 1)"
+    assert str(found.summary()[1]).count(noisy.law) == 1
     assert cautions(found, 0, flips_from=1.0) == []
     assert found.provenance["prompts"]["planned"] == 10 + 4 + 20 + 4
     assert found.provenance["prompts"]["scored"] <= found.provenance["prompts"]["planned"]

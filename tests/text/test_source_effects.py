@@ -173,10 +173,6 @@ def test_until_enough_is_decided_and_saved(tmp_path):
     assert found.terms() == sample.terms()
     np.testing.assert_array_equal(found.significance_map(), sample.significance_map())
     assert str(found.summary()[0]) == str(sample.summary()[0])
-    of_width = explain_answer(
-        scorer_of(SCORERS["linear"][0]), SOURCES, delta=LOG2, n_samples=metfa.Until(width=50.0, max_samples=20), rng=0
-    )
-    assert of_width.terms().correction == "bonferroni"  # holm is for a fixed number
 
 
 def test_what_a_service_has_answered_is_kept(tmp_path):
@@ -265,6 +261,14 @@ ONE = scorer_of(SCORERS["or"][0])
         (ONE, {"n_samples": metfa.Until(undecided=0.1, threshold=1.0)}, "the threshold of the rule is `delta`"),
         (lambda rows: np.full(len(rows), np.nan), {}, "returned nan for prompt 0 of 1, which keeps 6 sources"),
         (lambda rows: [-np.inf] * len(rows), {}, "a score must be finite"),
+        (lambda rows: [1e300] * len(rows), {}, "must be finite and at most 1e\\+100"),
+        (
+            ONE,
+            {"sources": {"p": "A", "r": "C \ud800"}},
+            r"source 'r' is no text in Unicode \('\\ud800'\): read",
+        ),
+        (ONE, {"sources": {"p\ud800": "A"}}, r"is no text in Unicode \('\\ud800'\)"),
+        (ONE, {"sources": np.array(["A", "C"])}, r"got ndarray: .*: write `list\(sources\)`"),
         (lambda rows: np.zeros(len(rows) + 1), {}, r"for each answer, .*, got shape \(2,\) for 1 prompt$"),
         (lambda rows: np.zeros((len(rows), 2, 2)), {}, "one score a prompt, or one for each answer"),
         (lambda rows: np.zeros((len(rows), 1 + (len(rows) > 1))), {}, "scores a prompt"),
@@ -282,6 +286,8 @@ def test_bad_input(scorer, settings, match):
         ({"n_samples": 0}, "`n_samples` must be"),
         ({"n_samples": "many"}, "`n_samples` must be"),
         ({"n_samples": metfa.Until(undecided=0.1, max_samples=3)}, "can decide nothing: at least"),
+        ({"n_samples": metfa.Until(width=0.5)}, r"`width` of Until is about medians, .*: write metfa.Until\(undecided"),
+        ({"n_samples": metfa.Until(undecided=0.2, change=0.5)}, "`change` of Until is about medians"),
         ({"batch_size": 0}, "`batch_size` must be"),
         ({"run": metfa.Run(feature_names=["a"])}, "takes only store"),
     ],

@@ -18,6 +18,7 @@ from metfa.text import (
     render_terminal,
     source_relevance,
 )
+from metfa.text.prompts import Prompts
 
 transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
@@ -102,6 +103,17 @@ def test_bad_input_of_relevance(model, tokenizer):
     upper = replace(scorer, template=lambda kept: " ".join(kept).upper(), question="")
     with pytest.raises(ValueError, match="source 0 does not stand in the prompt as it is: 'the sky"):
         source_relevance(upper, SOURCES)
+    longer = replace(scorer, template=lambda kept: " ".join([*kept, str(len("".join(kept)))]), question="")
+    with pytest.raises(ValueError, match="what stands behind the sources in the prompt depends on them"):
+        source_relevance(longer, SOURCES)
+
+
+def test_a_source_is_found_where_it_goes_and_not_where_else_its_words_stand():
+    prompts = Prompts(lambda kept: f"is it so ? {' / '.join(kept)} why is it so", "", " ")
+    text, places = prompts.places(["it", "it is", "so"])
+    assert text == "is it so ? it / it is / so why is it so"
+    assert places == [(11, 13), (16, 21), (24, 26)]
+    assert Prompts("{question} {sources}", "so", "").places(["so", "o"]) == ("so soo", [(3, 5), (5, 6)])
 
 
 @pytest.mark.slow
@@ -129,8 +141,10 @@ def test_left_out_one_by_one():
     assert leave_one_out(scores, ["a", "b", "c"]).tolist() == [[3.0, 0.0, 0.0], [0.0, 2.0, -1.0]]
     grouped = leave_one_out(scores, {"x": "a", "y": "b", "z": "c"}, groups={"both": ["y", "z"]})
     assert grouped.tolist() == [[3.0, 0.0], [0.0, 1.0]]
-    with pytest.raises(ValueError, match="must return finite scores of 2 prompts"):
+    with pytest.raises(ValueError, match="`scorer` returned nan for prompt 0 of 2"):
         leave_one_out(lambda rows: [np.nan] * len(rows), ["a"])
+    with pytest.raises(TypeError, match="`scorer` must be a function"):
+        leave_one_out(3, ["a"])
 
 
 @pytest.mark.slow
@@ -154,5 +168,7 @@ def test_other_numbers_stand_beside_those_of_every_view_and_are_saved(tmp_path):
     ):
         with pytest.raises((TypeError, ValueError), match=match):
             put_beside(found, numbers)
+    with pytest.raises(ValueError, match=r"`found` must have all answers of its scorer, got those at \[1\]"):
+        put_beside(found.of_input(1), {"x": np.ones((1, 3))})
     with pytest.raises(TypeError, match=r"`found` must be a result of metfa\.text\.explain_answer"):
         put_beside(3, {})

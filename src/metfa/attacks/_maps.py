@@ -34,9 +34,9 @@ __all__ = [
 ]
 
 DIFFERENTIABLE = (
-    "Gradient, SmoothGrad, CAM, LRP and MASK of metfa.explainers, `from_captum` with a method of gradients (Saliency, "
-    "InputXGradient, IntegratedGradients), and Captum's own objects (`heatmap(LayerGradCam(model, layer).attribute)`, "
-    "which is Grad-CAM)"
+    "Gradient, SmoothGrad, CAM, LRP, MASK, AttentionRollout, GradientRollout and LeGrad of metfa.explainers, "
+    "`from_captum` with a method of gradients (Saliency, InputXGradient, IntegratedGradients), and Captum's own "
+    "objects (`heatmap(LayerGradCam(model, layer).attribute)`, which is Grad-CAM)"
 )
 
 

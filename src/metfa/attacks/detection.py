@@ -7,17 +7,23 @@ them must be measured, and depends on how much the attacker knew.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
+from metfa._base.percents import percent
 from metfa._base.tables import aligned
 from metfa._base.validation import one_of
 from metfa.results.population import check_copies
 from metfa.results.sample import AttributionSample
+from metfa.stats.validation import as_level
 
 __all__ = ["SIGNS", "Detection", "detect"]
+
+BISECTIONS = 50
 
 
 def _difference(sample: AttributionSample, confidence_level: float) -> np.ndarray:
@@ -62,29 +68,49 @@ class Detection:
         of_clean, of_attacked = ((values >= thresholds[:, None]).mean(axis=1) for values in (clean, attacked))
         return of_clean, of_attacked
 
-    def auc(self, sign: str) -> tuple[float, float]:
-        """Area under the curve, with its standard error over images (Hanley and McNeil 1982).
+    def auc(self, sign: str) -> float:
+        """Area under the curve: the chance that an attacked image has more of the sign than a clean one.
 
-        The area is the chance that an attacked image has more of the sign than a clean one. 0.5 is no better than
-        guessing; below 0.5 the sign points the other way. The error is 0 if all pairs agree, which happens easily with
-        few images.
+        0.5 is no better than guessing; below 0.5 the sign points the other way.
         """
         clean, attacked = self._of(sign)
-        area = float(((attacked[:, None] > clean) + 0.5 * (attacked[:, None] == clean)).mean())
-        of_attacked, of_clean = area / (2 - area), 2 * area**2 / (1 + area)
-        n_attacked, n_clean = len(attacked), len(clean)
-        variance = area * (1 - area) + (n_attacked - 1) * (of_attacked - area**2) + (n_clean - 1) * (of_clean - area**2)
-        return area, float(np.sqrt(max(variance, 0) / (n_attacked * n_clean)))
+        return float(((attacked[:, None] > clean) + 0.5 * (attacked[:, None] == clean)).mean())
+
+    def auc_interval(self, sign: str, confidence_level: float = 0.95) -> tuple[float, float]:
+        """Low and high limit of the area, over images.
+
+        Newcombe's limits (2006, "Confidence intervals for an effect size measure based on the Mann-Whitney statistic,
+        part 2", method 5): the areas whose own standard error, by Hanley and McNeil, explains the area that was found.
+        They keep a width where all pairs agree, as happens easily with few images. Asymptotic: in simulations of 4 to
+        20 images of each kind they held the area in 0.91 to 0.97 of the runs at the level 0.95.
+        """
+        level = as_level(confidence_level, "confidence_level")
+        area, (n_clean, n_attacked) = self.auc(sign), map(len, self._of(sign))
+        quantile, n = NormalDist().inv_cdf((1 + level) / 2), (n_clean + n_attacked) / 2 - 1
+
+        def explains(other: float) -> bool:
+            variance = other * (1 - other) * (1 + n * (1 - other) / (2 - other) + n * other / (1 + other))
+            return abs(area - other) <= quantile * math.sqrt(variance / (n_clean * n_attacked))
+
+        limits = []
+        for outside in (0.0, 1.0):
+            inside = area
+            for _ in range(BISECTIONS if inside != outside else 0):
+                middle = (inside + outside) / 2
+                inside, outside = (middle, outside) if explains(middle) else (inside, middle)
+            limits.append(inside)
+        return limits[0], limits[1]
 
     def _of(self, sign: str) -> tuple[np.ndarray, np.ndarray]:
         one_of(sign, "sign", self.clean)
         return self.clean[sign], self.attacked[sign]
 
     def __str__(self) -> str:
-        rows = [("sign", "clean", "attacked", "AUC")]
+        rows = [("sign", "clean", "attacked", f"AUC ({percent(0.95)} limits)")]
         for sign, clean in self.clean.items():
-            area, error = self.auc(sign)
-            rows.append((sign, f"{clean.mean():.4f}", f"{self.attacked[sign].mean():.4f}", f"{area:.3f} ± {error:.3f}"))
+            low, high = self.auc_interval(sign)
+            area = f"{self.auc(sign):.3f} ({low:.3f} to {high:.3f})"
+            rows.append((sign, f"{clean.mean():.4f}", f"{self.attacked[sign].mean():.4f}", area))
         return "\n".join(aligned(rows))
 
 
@@ -122,8 +148,12 @@ def detect(clean: AttributionSample, attacked: AttributionSample, *, confidence_
     ...         lambda x, target: np.tanh(20 * x), images, 0, noise=metfa.noise.Uniform(0.2), n_samples=12, rng=0
     ...     )
     >>> clean, attacked = np.full((4, 6), 0.5), np.full((4, 6), 0.02)  # where the map is steep
-    >>> print(attacks.detect(sampled(clean), sampled(attacked)).auc("width"))
-    (1.0, 0.0)
+    >>> found = attacks.detect(sampled(clean), sampled(attacked))
+    >>> found.auc("width")
+    1.0
+    >>> low, _ = found.auc_interval("width")
+    >>> print(f"{low:.2f}")  # four images of each kind do not say more
+    0.58
     """
     for name, sample in (("clean", clean), ("attacked", attacked)):
         if not isinstance(sample, AttributionSample):

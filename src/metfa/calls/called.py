@@ -116,8 +116,7 @@ class Called:
             positive_int(self.batch_size, "batch_size")
         check_flag(self.softmax, "softmax")
         check_layout(self.memory_format)
-        if self.fast is not None:
-            object.__setattr__(self, "model", fast_copy(self.model, self.fast))
+        object.__setattr__(self, "model", fast_copy(self.model, self.fast))
         if normalises_by_batch(self.model):
             warn(
                 "the model normalises each batch by its own mean and variance (batch normalisation without running "
@@ -167,7 +166,7 @@ class Called:
         torch, unchanged = loaded_torch(), nullcontext() if self.fast is None else self.model.fast_copy.unchanged()
         casts_kept = torch.autocast("cpu", enabled=False) if torch and self.fast == "bfloat16" else nullcontext()
         without_graph = nullcontext() if torch is None else torch.no_grad()
-        with unchanged, model_in_evaluation(self.model), without_graph, casts_kept:
+        with model_in_evaluation(self.model), unchanged, without_graph, casts_kept:
             yield
 
     def precision(self, batch: Any) -> Any:
@@ -182,7 +181,7 @@ class Called:
         Those who watch the model's layers call this before, because both may ask the model about a row.
         """
         if self.fast is not None:
-            self.model.fast_copy.fold(self.model, batch, last=self.layouts.are_last(batch))
+            self.model.fast_copy.fold(self.model, batch, layout=self.layouts.layout_of(batch))
         return self.layouts.laid_out(batch)
 
     def in_batches(self, n: int, like: Any, work: Callable[[int, int], None]) -> None:

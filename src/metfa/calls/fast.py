@@ -9,9 +9,10 @@ look at.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import ref
 
 from metfa._base.warnings import MetfaWarning, warn
 from metfa.calls.behind import loaded_torch
@@ -27,16 +28,18 @@ INSTEAD = "leave `fast` out, which asks the model itself"
 class FastCopy:
     """What is known of a copy; the copy holds it as its attribute `fast_copy`."""
 
-    def __init__(self, model: Any, way: str) -> None:
+    def __init__(self, model: Any, way: str, network: Any) -> None:
         self.way, self._model, self._state = way, model, _state(model)
+        self._copy: Callable[[], Any] = ref(network)
         self.folded: int | None = None  # how many layers; None until the first inputs come
+        self._layout: Any = None  # of the weights; None: as they are in the model
         self._checked = 0  # how many open contexts have seen that the model is as it was
 
     def __deepcopy__(self, memo: Any) -> FastCopy:
         return self  # that of a copy of the copy
 
     def __reduce__(self) -> Any:
-        return _facts, (self.way, self.folded)  # in another process there is no model that could change
+        return _facts, (self.way, self.folded, self._layout)  # in another process there is no model that could change
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
@@ -55,34 +58,46 @@ class FastCopy:
                 f"or {INSTEAD}"
             )
 
+    def model_of(self, network: Any) -> Any:
+        """The model that the copy was made of; None if the network is another one, such as a copy of the copy."""
+        return self._model if self._copy() is network else None
+
     def name_of(self, layer: Any) -> str | None:
         """Name of a module of the model, by which the copy has it too; None if it is none of them."""
         parts = () if self._model is None else self._model.named_modules()
         return next((name for name, part in parts if part is layer and name), None)
 
-    def fold(self, network: Any, batch: Any, *, last: bool) -> None:
-        """Fold the copy, for which the first inputs show how; `last`: whether it gets them channels last.
+    def fold(self, network: Any, batch: Any, *, layout: Any) -> None:
+        """Fold the copy, for which the first inputs show how, and give its weights the layout of a batch.
 
         Raises if the model has changed since it was copied.
         """
         self._check()
         torch: Any = loaded_torch()
-        from metfa.calls.folding import folded_in_place  # which needs torch
-
         parts = named(batch).values()
-        if self.folded is not None or not all(isinstance(part, torch.Tensor) for part in parts):
+        if not all(isinstance(part, torch.Tensor) for part in parts):
             return
-        self.folded = 0
-        row = each(torch.detach, of_rows(batch, 0, 1))
+        if self.folded is None:
+            self._fold(network, each(torch.detach, of_rows(batch, 0, 1)))
+        if layout != self._layout:  # weights with channels last would lay out what is as given
+            for weight in network.parameters():
+                if weight.ndim in (4, 5):
+                    of_them = {4: torch.channels_last, 5: torch.channels_last_3d}[weight.ndim]
+                    weight.data = weight.data.contiguous(
+                        memory_format=of_them if layout == of_them else torch.contiguous_format
+                    )
+            torch.clear_autocast_cache()  # of weights that are cast as they were
+            self._layout = layout
+
+    def _fold(self, network: Any, row: Any) -> None:
+        torch: Any = loaded_torch()
+        from metfa.calls.folding import folded_in_place  # which needs torch
 
         def ask() -> Any:
             return answered_by_parts(network, each(torch.clone, row))
 
-        with torch.no_grad(), torch.autocast(next(iter(parts)).device.type, enabled=False):
-            if isinstance(ask(), torch.Tensor):
-                self.folded, _ = folded_in_place(network, ask)
-        if last:
-            network.to(memory_format=torch.channels_last)
+        with torch.no_grad(), torch.autocast(next(iter(named(row).values())).device.type, enabled=False):
+            self.folded = folded_in_place(network, ask)[0] if isinstance(ask(), torch.Tensor) else 0
 
     @property
     def said(self) -> str:
@@ -98,18 +113,24 @@ class FastCopy:
 
 
 def fast_copy(model: Any, way: Any) -> Any:
-    """A copy of a model for ``Called(fast=)``; a model that is such a copy stays as it is.
+    """The model that ``Called(fast=)`` asks: a copy, or for None the model itself.
+
+    A model that is such a copy stays as it is, and for another way gives way to the model that it was made of.
 
     Raises
     ------
     TypeError, ValueError
         If there is no such way, or the model cannot be copied.
     """
+    torch, made = loaded_torch(), getattr(model, "fast_copy", None)
+    if isinstance(made, FastCopy) and made.way != way:
+        model = made.model_of(model) or model
+    if way is None:
+        return model
     if not isinstance(way, str):
         raise TypeError(f"`fast` must be 'exact', 'bfloat16' or None, got {type(way).__name__}: {way!r:.80}")
     if way not in FAST:
         raise ValueError(f"`fast` must be 'exact', 'bfloat16' or None, got {way!r:.80}")
-    torch, made = loaded_torch(), getattr(model, "fast_copy", None)
     if isinstance(made, FastCopy) and made.way == way:
         return model
     network = unwrapped(model)
@@ -128,7 +149,7 @@ def fast_copy(model: Any, way: Any) -> Any:
         ) from error
     # In bfloat16 torch keeps the weights that it has cast only where they could have a gradient.
     found = found.eval().requires_grad_(way == "bfloat16")
-    found.fast_copy = FastCopy(network, way)
+    found.fast_copy = FastCopy(network, way, found)
     weight = next(found.parameters(), None)
     if way == "bfloat16" and weight is not None and weight.device.type == "cpu" and not _has_bfloat16(torch):
         warn(
@@ -147,18 +168,25 @@ def _has_bfloat16(torch: Any) -> bool:
 
 
 def _state(model: Any) -> tuple[Any, ...]:
-    """The sum of the bits of each weight and buffer of a model, which is exact, and where they are."""
+    """Where each weight and buffer of a model is, and the sums of its bits along the first axis and across it.
+
+    The sums are of integers, which wrap around: so they are exact, and whatever changes one number changes them.
+    """
     torch: Any = loaded_torch()
     kinds = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     found = []
     for tensor in (*model.parameters(), *model.buffers()):
-        plain = tensor.detach()
-        kind = kinds.get(plain.element_size())
-        found.append((str(plain.device), int((plain if kind is None else plain.view(kind)).sum())))
+        plain = torch.view_as_real(tensor.detach()) if tensor.is_complex() else tensor.detach()
+        bits = plain.view(kinds[plain.element_size()])
+        table = bits.flatten(1) if bits.ndim > 1 else bits.reshape(-1, 1)
+        dtype = torch.int64 if bits.dtype == torch.int64 else torch.int32
+        sums = torch.cat([table.sum(0, dtype=dtype), table.sum(1, dtype=dtype)])
+        found.append((str(plain.device), sums.cpu().numpy().tobytes()))
     return tuple(found)
 
 
-def _facts(way: str, folded: int | None) -> FastCopy:
+def _facts(way: str, folded: int | None, layout: Any) -> FastCopy:
     found = object.__new__(FastCopy)
-    found._model, found._state, found._checked, found.way, found.folded = None, (), 0, way, folded
+    found._model, found._state, found._copy, found._checked = None, (), lambda: None, 0
+    found.way, found.folded, found._layout = way, folded, layout
     return found

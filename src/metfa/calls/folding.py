@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
+from torch.nn.utils.parametrize import is_parametrized
 
 __all__ = ["folded_in_place"]
 
@@ -24,7 +25,8 @@ def folded_in_place(model: nn.Module, ask: Callable[[], torch.Tensor]) -> tuple[
     everything is put back, and returned are 0 and the largest difference of the scores.
 
     A batch normalisation stays if it does not directly follow a convolution or linear layer, if it has no running
-    statistics, or if somebody watches it or that layer by hooks.
+    statistics, if the weights of one of the two are computed from others (`torch.nn.utils.parametrize`), or if somebody
+    watches one of them by hooks.
     """
     with torch.no_grad():
         expected, pairs = _fed_directly(model, ask)
@@ -51,7 +53,7 @@ def _fed_directly(model: nn.Module, ask: Callable[[], torch.Tensor]) -> tuple[to
     taken: dict[str, list[torch.Tensor]] = {}
     hooks = []
     for name, module in model.named_modules():
-        if any(getattr(module, kind, None) for kind in HOOKS):
+        if is_parametrized(module) or any(getattr(module, kind, None) for kind in HOOKS):
             continue
         if isinstance(module, (*CONVOLUTIONS, nn.Linear)):
             hooks.append(module.register_forward_hook(lambda *a, n=name: made.setdefault(n, []).append(a[2])))

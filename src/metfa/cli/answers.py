@@ -11,7 +11,7 @@ import typer
 from metfa._base.provenance import printable
 from metfa.cli.asked import TEMPLATE, Asked, Beside, Deeper, Score, beside_of, check_asked, prompts_of
 from metfa.cli.folders import begin_folder, check_folder, note, read_about
-from metfa.cli.language_models import loaded_language_model
+from metfa.cli.language_models import ChatTemplate, loaded_language_model
 from metfa.cli.options import (
     Alpha,
     Colours,
@@ -33,6 +33,7 @@ from metfa.results.until import Until
 from metfa.sampling.run import Run
 from metfa.sampling.streams import content_digest
 from metfa.segmentation.kept import SAMPLE
+from metfa.stats.validation import as_level
 from metfa.text import AnswerScorer, explain_answer, explain_answer_tree, generate_answer, put_beside
 from metfa.text.source_effects import PILOT
 
@@ -89,7 +90,8 @@ def explain_answer_of_sources(
     whole: Annotated[bool, typer.Option("--whole", help="Score the answer as a whole, not each sentence.")] = False,
     score: Annotated[Score, typer.Option(help="Of the answer's probability.")] = Score.logit,
     contrast: Annotated[
-        str | None, typer.Option(help="Another answer: explained is how much better the answer does (--score logprob).")
+        str | None,
+        typer.Option(help="Another answer: explained is how much more log-probability the answer has."),
     ] = None,
     delta: Annotated[
         float | None, typer.Option(help="Smallest rise of the score that matters; by default the odds double.")
@@ -136,17 +138,17 @@ def explain_answer_of_sources(
     listed = ", ".join(map(str, sources))
     asked = Asked(
         listed, None if split is None else split.value, question, model, template, chat, separator, answer, max_tokens,
-        whole or contrast is not None, score.value if contrast is None else "logprob", contrast, delta,
+        whole or contrast is not None, score.value, contrast, delta,
         tuple(group or ()), tuple(one.value for one in deeper or ()),
         tuple(one.value for one in beside or ()), usual if given is None else given, until,
-        pilot, seed, bfloat16, random_weights,
+        pilot, seed, "bfloat16" if bfloat16 else None, random_weights,
     )  # fmt: skip
+    as_level(confidence, "--confidence")
     given_correction = None if correction is None else correction.value
     analysis = Analysis(alpha, confidence, given_correction, None, Colours.colourblind.value)
     number = asked.number(analysis)
     check_correction(analysis.correction, any_time=isinstance(number, Until))
-    if template.count("{sources}") != 1:
-        raise ValueError(f"`--template` must hold {{sources}} once, got {template!r:.80}")
+    prompts = prompts_of(asked)
     texts = read_sources(sources, split)
     groups = groups_of(asked.groups, list(texts))
     check_asked(asked, analysis, len(texts))
@@ -163,7 +165,7 @@ def explain_answer_of_sources(
         network, tokenizer = loaded_language_model(
             model, device=device, bfloat16=bfloat16, random_weights=random_weights, download=allow_download, seed=seed
         )
-        shared = prompts_of(asked, tokenizer)
+        shared = {"template": ChatTemplate(tokenizer, prompts)} if chat else asdict(prompts)
         begin_folder(folder, call, overwrite=overwrite)
         said = answer if answer is not None else read_about(folder).get("answer")
         if said is None:

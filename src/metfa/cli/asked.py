@@ -6,14 +6,14 @@ import enum
 from dataclasses import dataclass
 from typing import Any
 
-from metfa.cli.language_models import ChatTemplate
 from metfa.cli.parsing import criteria_of
 from metfa.cli.run import Analysis
-from metfa.results.corrections import STATEMENTS
+from metfa.results.corrections import STATEMENTS, check_alpha
 from metfa.results.families import samples_needed
 from metfa.results.terms import Terms
 from metfa.results.until import Until
 from metfa.text import AnswerScorer, leave_one_out
+from metfa.text.prompts import Prompts
 
 __all__ = ["TEMPLATE", "Asked", "Beside", "Deeper", "Score", "beside_of", "check_asked", "prompts_of"]
 
@@ -69,7 +69,7 @@ class Asked:
     until: str | None
     pilot: int
     seed: int
-    half: bool  # weights in bfloat16
+    precision: str | None  # of the weights; None: their own
     random_weights: bool
 
     def number(self, analysis: Analysis) -> int | Until:
@@ -84,6 +84,8 @@ class Asked:
 
 def check_asked(asked: Asked, analysis: Analysis, n_sources: int) -> None:
     """Refuse settings that can give no answer, before any model runs."""
+    if asked.contrast is not None and asked.score == Score.mean.value:
+        raise ValueError("`--contrast` compares log-probabilities of whole answers: leave `--score mean` out")
     if asked.deeper and asked.groups:
         raise ValueError("`--group` and `--deeper` cannot be joined: the sources of a group have no order to be cut in")
     if asked.deeper and asked.beside:
@@ -92,7 +94,9 @@ def check_asked(asked: Asked, analysis: Analysis, n_sources: int) -> None:
         raise ValueError("`--correction` with `--deeper` is holm, or bonferroni with --until: leave it out")
     if asked.until is not None:
         return
-    alpha = (analysis.alpha or ALPHA) / (1 + len(asked.deeper))
+    level = ALPHA if analysis.alpha is None else analysis.alpha
+    check_alpha(level)
+    alpha = level / (1 + len(asked.deeper))
     correction = None if analysis.correction == "none" else analysis.correction or "holm"
     needed = samples_needed(Terms(0.0, alpha, correction, families=STATEMENTS), n_sources)
     if asked.n_samples < needed:
@@ -116,9 +120,7 @@ def beside_of(asked: Asked, scorer: AnswerScorer, texts: dict[str, str], groups:
     return found
 
 
-def prompts_of(asked: Asked, tokenizer: Any) -> dict[str, Any]:
-    """Settings of the prompts, with line breaks."""
+def prompts_of(asked: Asked) -> Prompts:
+    """The prompts, or with a chat template the messages, with line breaks."""
     template, separator = (text.replace(r"\n", "\n") for text in (asked.template, asked.separator))
-    if asked.chat:
-        return {"template": ChatTemplate(tokenizer, template, asked.question, separator), "question": ""}
-    return {"template": template, "question": asked.question, "separator": separator}
+    return Prompts(template, asked.question, separator)

@@ -11,6 +11,7 @@ from typing import Any
 from metfa._base.import_path import imported
 from metfa._base.warnings import ModelStateWarning, warn
 from metfa.cli.run import device_of
+from metfa.text.prompts import Prompts
 
 __all__ = ["ChatTemplate", "loaded_language_model"]
 
@@ -20,14 +21,15 @@ class ChatTemplate:
     """The chat template of a tokeniser, with one message of a user in it."""
 
     tokenizer: Any = field(repr=False)
-    message: str
-    question: str
-    separator: str
+    message: Prompts
+
+    def __post_init__(self) -> None:
+        if not getattr(self.tokenizer, "chat_template", None):
+            raise ValueError("`--chat`: the tokeniser of this model has no chat template: leave --chat out")
 
     def __call__(self, kept: list[str]) -> str:
         """The prompt with these sources."""
-        before, after = (part.replace("{question}", self.question) for part in self.message.split("{sources}"))
-        said = [{"role": "user", "content": before + self.separator.join(kept) + after}]
+        said = [{"role": "user", "content": self.message.text(kept)}]
         return self.tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True)
 
 
@@ -50,7 +52,13 @@ def loaded_language_model(
         if random_weights:
             raise ValueError("`--random-weights` is for models of Hugging Face: leave it out")
         model, tokenizer = made
-        return model.to(place).eval(), tokenizer
+    else:
+        model, tokenizer = _of_hugging_face(name, random_weights=random_weights, download=download, seed=seed)
+    model = model.bfloat16() if bfloat16 else model
+    return model.to(place).eval(), tokenizer
+
+
+def _of_hugging_face(name: str, *, random_weights: bool, download: bool, seed: int) -> tuple[Any, Any]:
     try:
         import transformers
     except ModuleNotFoundError as error:
@@ -76,8 +84,7 @@ def loaded_language_model(
         why = " ".join(str(error).split())[:300]
         instead = "" if download else "; a model that is not on this machine is loaded with --allow-download"
         raise ValueError(f"`--model` {name!r} cannot be loaded: {why}{instead}") from error
-    model = model.bfloat16() if bfloat16 else model
-    return model.to(place).eval(), tokenizer
+    return model, tokenizer
 
 
 @contextmanager

@@ -34,7 +34,7 @@ def report(
         about["method"] = f"{about.get('method', '')} ({about['settings']})"[:300]
     weights = ["weights"] if about.get("random_weights") == "True" else []
     shown = ("input", "image", "text", "question", "answer", "model", *weights, "method", "noise")
-    lines = [(name, about[name]) for name in shown if name in about]
+    lines = [(name, about[name]) for name in shown if about.get(name)]
     if "predicted" in about:
         lines.append(("prediction", about["predicted"]))
     if about.get("explained") != about.get("predicted"):
@@ -66,12 +66,12 @@ def report(
 
 def _of_answer(sample: AttributionSample, analysis: Analysis, lines: list[tuple[str, str]]) -> str:
     """A table of the sources of each sentence, and the figures of all below these lines."""
-    shared = {**analysis.given, "confidence_level": analysis.confidence}
-    table = render_terminal(sample, colour=False, width=WIDTH, **shared)
-    findings = Findings.of(sample, sample.terms(**analysis.given), analysis.confidence)
+    table = render_terminal(sample, colour=False, width=WIDTH, **analysis.settings)
+    findings = Findings.of(sample, sample.terms(**analysis.given), analysis.confidence, analysis.flips_from)
     figures = [("significance", findings.too_few)] if findings.too_few is not None else []
     if not figures:
-        figures = findings.lines(sample.summary(**analysis.settings)[0])
+        lines_of_all = findings.lines(sample.summary(**analysis.settings)[0])
+        figures = [line for line in lines_of_all if line[1] not in findings.cautions]  # which stand above the table
     return f"{table}\n\n{lines_of([*lines, *figures, ('time', _time(sample.provenance))])}"
 
 

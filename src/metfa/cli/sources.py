@@ -83,7 +83,7 @@ def _parts(file: Path, name: str) -> Iterator[tuple[str, str]]:
     try:
         text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{file} is no text in UTF-8: {error}") from error
+        raise ValueError(f"{file} is no text in UTF-8: {error}; save its text as UTF-8") from error
     if file.suffix.lower() in LINES:
         yield from _lines(file, text)
         return

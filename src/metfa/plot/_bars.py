@@ -25,16 +25,19 @@ from metfa.results.sample import AttributionSample
 from metfa.results.scores import Scores, why_no_ends
 from metfa.results.terms import Terms
 from metfa.sampling.request import checked_names, fitting_names
+from metfa.text.answered import Answered
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from metfa.plot.settings import OnAxes
 
-__all__ = ["bars", "draw_bars", "found", "label_of", "not_shown", "score_name"]
+__all__ = ["ROOM", "bars", "draw_bars", "found", "label_of", "not_shown", "score_name"]
 
 CONTRADICTED = "#e0201b"
 ROW_HEIGHT = 0.34  # inches, room for a name of two lines
+ROOM, WIDER = 120, 180  # small letters beside each other: of bars, and of those with both parts of a comparison
+LONGEST_ANSWER = 120  # letters
 
 
 def bars(
@@ -133,7 +136,7 @@ def bars(
     below, said = notes, [] if decision is None else [decision.question(sample.noun)]
     if compared:
         below, said, about = [], [*said, *notes, STATEMENT], textwrap.fill(about, 60)
-    said = [line for text in said for line in textwrap.wrap(text, 150 if compared else 140)]
+    said = [line for text in said for line in textwrap.wrap(text, 150 if compared else ROOM)]
     height = ROW_HEIGHT * len(shown) + 1.9 + 0.2 * (len(notes) + len(said) * compared)
     both = compared and ax is None
     if both:
@@ -147,13 +150,23 @@ def bars(
         handles += draw_parts(of_parts, one, shown, confidence_level)
         of_parts.set_xlabel(textwrap.fill(score_name(one, of_parts=True), 60), fontsize="small")
     _label_features(of_parts, one, names, shown)
-    lines = [textwrap.fill(line, room_of(canvas, 140)) for line in about.splitlines()]
+    lines = [textwrap.fill(line, room_of(canvas, ROOM)) for line in about.splitlines()]
     lines += [textwrap.fill(note, room_of(canvas, 100)) for note in below]
     panel.set_xlabel("\n".join(lines), fontsize="small")
-    draw_legend(canvas, handles, said, room=180 if compared else 140, width=150)
+    draw_legend(canvas, handles, said, room=WIDER if compared else ROOM, width=150 if compared else ROOM)
     flat = [] if decision is None else nothing_stands_out(decision.nothing, 0, sample.noun)
-    draw_heading(canvas, title, about=line_of_row(sample, index), cautions=[*warned, *flat])
+    draw_heading(canvas, title, about=_what(sample, index), cautions=[*warned, *flat])
     return canvas
+
+
+def _what(sample: AttributionSample, index: int) -> str | None:
+    """Which input it is, and what was explained; of an answer what it says."""
+    answered = Answered.of(sample)
+    if answered is None:
+        return line_of_row(sample, index)
+    n, text = len(answered.answers), " ".join(answered.answers[index].split())
+    said = text if len(text) <= LONGEST_ANSWER else f"{text[: LONGEST_ANSWER - 1]}…"
+    return f"“{said}”" if n == 1 else f"{answered.noun} {index} of {n}: “{said}”"
 
 
 def found(

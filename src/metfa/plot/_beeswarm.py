@@ -13,7 +13,7 @@ from metfa._base.lazy import needs_extra
 from metfa._base.palettes import DEFAULT_PALETTE, Palette, palette_named
 from metfa._base.percents import counted
 from metfa._base.validation import check_kind, positive_int
-from metfa.plot._bars import found, label_of, not_shown, score_name
+from metfa.plot._bars import ROOM, found, label_of, not_shown, score_name
 from metfa.plot._canvas import new_axes, room_of
 from metfa.plot._headings import LITERAL, draw_heading, draw_legend
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out
@@ -140,7 +140,7 @@ def beeswarm(
     panel.set_xlabel("\n".join(textwrap.fill(note, room_of(canvas, 100)) for note in below), fontsize="small")
     if colouring is not None:
         _draw_scale(panel, missing=not np.isfinite(colouring[drawn][:, shown]).all())
-    draw_legend(canvas, handles, [] if decision is None else [decision.question(sample.noun)], room=140, width=100)
+    draw_legend(canvas, handles, [] if decision is None else [decision.question(sample.noun)], room=ROOM, width=100)
     flat = [] if decision is None else nothing_stands_out(decision.nothing, 0, sample.noun)
     warned = cautions(one, 0, FLIPS_FROM)
     draw_heading(canvas, title, about=line_of_row(sample, index), cautions=[*warned, *flat])

@@ -105,7 +105,9 @@ def mstd_ratio(
         points = [("smoothed", noise, n, level) for n in sizes] if along_n else [
             ("smoothed", noise, sizes[0], level) for level in chosen.levels]  # fmt: skip
         ratio, error = np.array([smoothed_to(to, entry, evaluation, explainer, outer) for entry in points]).T
-        drawn |= bool(np.isfinite(ratio).any())
+        if not np.isfinite(ratio).any():
+            continue  # such as vanilla maps without an outer noise, which do not vary
+        drawn = True
         aside = min(0.012, 0.06 / len(lines)) * (place - (len(lines) - 1) / 2)  # bars side by side
         x = np.array(ticks) + (np.ptp(ticks) if along_n else np.array(ticks)) * aside
         colour, dashes = pairs.index((noise, outer)), chosen.levels.index(level) if level is not None else 0

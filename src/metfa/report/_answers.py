@@ -7,10 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from metfa._base.percents import counted, percent
-from metfa.report._content import Content, check_drawable, rule_in_words
-from metfa.report._deciding import deciding
-from metfa.report._layers import layers_of
-from metfa.report._tables import OF_ONE, samples_of_row
+from metfa.report._content import Content, check_drawable
+from metfa.report._tables import OF_ONE, data_of_rows, samples_of_row
 from metfa.report._words import about_of, closing, opening
 from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
@@ -41,24 +39,9 @@ def answer_content(
     answered, n_answers = findings.answered, len(sample.target)
     zones = np.broadcast_to(zone_of(np.zeros((n_answers, 1)), terms.unit, sample.values), (n_answers, 1))[:, 0]
     data = {
-        "kind": "answer",
-        "noun": "source",
-        "sampleNoun": sample.sample_noun,
-        "called": terms.sides,
-        "calledAt": terms.sides_at,
-        "beside": None,
-        "ofEffects": True,
-        "noisy": False,
-        "compared": None,
-        "shape": list(sample.feature_shape),
+        **data_of_rows("answer", sample, terms, confidence_level, given=given),
         "names": [source.name for source in answered.sources],
-        "rule": rule_in_words(sample, terms, given=given),
-        "split": terms.split,
-        "layers": layers_of(sample, confidence_level, np.asarray),
-        "certificate": None,
-        **deciding(sample, terms),
-        "signed": True,
-        "faint": False,
+        "faint": bool(findings.cautions),
         "oneText": answered.one_text,
         "pieces": answered.pieces,
         "answerNoun": answered.noun,
@@ -68,7 +51,7 @@ def answer_content(
             {
                 "name": answered.answers[k].strip(),
                 "explained": None,
-                "cautions": findings.cautions,
+                "cautions": [],  # they are of all rows
                 "values": None,
                 **samples_of_row(sample.of_input(k), terms.split, findings.thresholds[k], float(zones[k]), n_answers),
             }
@@ -83,7 +66,7 @@ def answer_content(
         _paragraph(sample, findings, terms),
         _lines(sample, findings, terms, confidence_level, flips_from),
         None,
-        [],
+        findings.cautions,
         _rows(findings),
     )
 

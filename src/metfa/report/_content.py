@@ -176,6 +176,8 @@ def rule_in_words(sample: AttributionSample, terms: Terms, *, given: bool) -> st
         return f"{break_in_words(terms.threshold) or 'computed'}{of_first}"
     if given:
         return "as given"
+    if sample.of_effects:
+        return "delta"
     if sample.stopping is not None and sample.stopping.tested:
         return f"fixed by the first {terms.split} samples" if terms.split else "as given to Until"
     return "default" if sample.pair is None else "no difference"

@@ -30,7 +30,7 @@ from metfa.results.terms import Terms
 from metfa.results.thresholds import resolved, zone_of
 from metfa.text.reading import harmless_text
 
-__all__ = ["OF_ONE", "heading_of_table", "is_table", "samples_of_row", "table_content"]
+__all__ = ["OF_ONE", "data_of_rows", "heading_of_table", "is_table", "samples_of_row", "table_content"]
 
 MOST_SECTIONS = 12  # rows that have a section each; of more, readers look for a row in a table
 OF_ONE = ("class explained", "explained", "input name", "input", "to repeat it")  # facts that hold for one row alone
@@ -88,23 +88,8 @@ def table_content(
     ones = [sample.of_input(row) for row in range(len(sample.target))]
     warned = [list(map(harmless_text, cautions(one, 0, flips_from))) for one in ones]
     data = {
-        "kind": "table",
-        "noun": sample.noun,
-        "sampleNoun": sample.sample_noun,
-        "called": terms.sides,
-        "calledAt": terms.sides_at,
-        "beside": None,
-        "ofEffects": False,
-        "noisy": is_noisy(sample),
-        "compared": compared_of(sample, "table", confidence_level, None),
-        "shape": list(sample.feature_shape),
+        **data_of_rows("table", sample, terms, confidence_level, given=given),
         "names": named(ones[0], "bars")["names"],
-        "rule": rule_in_words(sample, terms, given=given),
-        "split": terms.split,
-        "layers": layers_of(sample, confidence_level, np.asarray),
-        "certificate": None,
-        **deciding(sample, terms),
-        "signed": bool(sample.signed),
         "faint": False,
         "rows": [
             {
@@ -130,6 +115,30 @@ def table_content(
         _cautions(sample, decision, warned, flips_from),
         _rows(data, decision, cells),
     )
+
+
+def data_of_rows(
+    kind: str, sample: AttributionSample, terms: Terms, confidence_level: float, *, given: bool
+) -> dict[str, Any]:
+    """What the page needs to know of all rows together, on these terms at the start."""
+    return {
+        "kind": kind,
+        "noun": sample.noun,
+        "sampleNoun": sample.sample_noun,
+        "called": terms.sides,
+        "calledAt": terms.sides_at,
+        "beside": None,
+        "ofEffects": sample.of_effects,
+        "noisy": is_noisy(sample),
+        "compared": compared_of(sample, kind, confidence_level, None),
+        "shape": list(sample.feature_shape),
+        "rule": rule_in_words(sample, terms, given=given),
+        "split": terms.split,
+        "layers": layers_of(sample, confidence_level, np.asarray),
+        "certificate": None,
+        **deciding(sample, terms),
+        "signed": bool(sample.signed),
+    }
 
 
 def samples_of_row(one: AttributionSample, split: int, threshold: float, zone: float, n_rows: int) -> dict[str, Any]:

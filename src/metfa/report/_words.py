@@ -256,12 +256,19 @@ def opening(sample: AttributionSample, noun: str, parts: str = "parts") -> str:
     if sample.of_effects:
         return (
             f"{method} asked {sample.n_samples:,} times for the score of the answer, each time with a random half of "
-            f"the {noun}s. Each time gives every {noun} a contribution: {_score(sample, parts)}"
+            f"the {noun}s{_law(sample)}. Each time gives every {noun} a contribution: {_score(sample, parts)}"
         )
     return (
         f"{method} explained the same input {sample.n_samples:,} times, each time {how}. Each explanation gives every "
         f"{noun} a score: {_score(sample, parts)}"
     )
+
+
+def _law(sample: AttributionSample) -> str:
+    """The noise on the prompts of an answer, as `metfa.text.explain_answer` wrote, or anybody into a file."""
+    facts = sample.provenance.get("noisy_prompts")
+    law = facts.get("law") if isinstance(facts, dict) else None
+    return f" and under noise ({printable(law)})" if isinstance(law, str) and law else ""
 
 
 def _undecided(summary: Summary, share: str, noun: str, scores: str) -> str:

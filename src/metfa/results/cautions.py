@@ -169,9 +169,11 @@ def place(sample: AttributionSample, row: int) -> str | None:
 
 def named_so(name: str, row: int) -> str:
     """The name that an input was given, in brackets behind its place; nothing where nobody gave one."""
-    short = printable(name)
-    if is_content_id(name) or name == str(row):
+    first, _, rest = name.partition(", ")
+    name = rest if is_content_id(first) else name  # such as "answer 1" of a prompt without a name
+    if not name or name == str(row):
         return ""
+    short = printable(name)
     return f" ({short if len(short) <= LONGEST_NAME else f'{short[: LONGEST_NAME - 2]} …'})"
 
 

@@ -83,8 +83,17 @@ def maps_are_draws(explainer: Any) -> bool:
 
 
 def with_own_threshold(rule: Any, explainer: Any) -> Any:
-    """A rule of `Until` with the explainer's own threshold, where neither a threshold nor regions are given."""
+    """A rule of `Until` with the explainer's own threshold, where neither a threshold nor regions are given.
+
+    Raises for intervals and smoothed maps of draws of effects, whose medians say nothing.
+    """
     terms = known_terms(explainer)
+    meaningless = [name for name in ("width", "change") if getattr(rule, name, None) is not None]
+    if isinstance(rule, Until) and meaningless and maps_are_draws(explainer):
+        raise ValueError(
+            f"`{meaningless[0]}` of Until is about medians, and the median of draws of an effect says nothing: write "
+            "metfa.Until(undecided=0.2) alone"
+        )
     asks = isinstance(rule, Until) and rule.undecided is not None and rule.threshold is None and rule.over is None
     if not asks or terms is None or callable(terms.threshold):
         return rule

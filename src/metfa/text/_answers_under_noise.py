@@ -42,7 +42,7 @@ def with_noise_said(sample: AttributionSample, scorer: Any, whole: Any, noisy: l
         what, changed = "the order of the answers", (found.argsort(axis=1) != clean.argsort()).any(axis=1)
     ranges = ", ".join(f"{low:.3g} to {high:.3g}" for low, high in zip(found.min(0), found.max(0), strict=True))
     said = f"score of the whole prompt {ranges} in {len(found)} noisy prompts"
-    facts: dict[str, Any] = {"prompts": len(found)}
+    facts: dict[str, Any] = {"prompts": len(found), "law": str(getattr(scorer, "law", ""))}
     if what is not None and changed is not None:
         share = float(changed.mean())
         facts |= {"what": what, "changed": share}

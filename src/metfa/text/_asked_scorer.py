@@ -13,6 +13,7 @@ from metfa.sampling.protocol import takes_rngs
 
 __all__ = ["AskedScorer", "check_scorer", "checked_delta"]
 
+LARGEST = 1e100  # of a score: squares and sums of larger ones overflow
 SAME = 1e-3  # by which two scores of one prompt may differ, for each unit of their size
 
 
@@ -92,12 +93,13 @@ class AskedScorer:
                 "`scorer` must return one score a prompt, or one for each answer, (prompts,) or (prompts, answers), "
                 f"got shape {scores.shape} for {len(rows)} prompt{'s' * (len(rows) > 1)}"
             )
-        wrong = ~np.isfinite(scores.reshape(len(rows), -1)).all(axis=1)
+        wrong = ~(np.abs(scores.reshape(len(rows), -1)) <= LARGEST).all(axis=1)
         if wrong.any():
             place = int(wrong.argmax())
             raise ValueError(
                 f"`scorer` returned {scores[place]} for prompt {place} of {len(rows)}, which keeps {len(rows[place])} "
-                "sources: a score must be finite. For a probability of 1 or 0 return a bounded logit"
+                f"sources: a score must be finite and at most {LARGEST:g}. For a probability of 1 or 0 return a "
+                "bounded logit"
             )
         return scores
 
@@ -131,6 +133,11 @@ def checked_delta(delta: Any, scorer: Any) -> float:
     """δ as a float, by default the scorer's; raises unless it is above 0."""
     if delta is None:
         delta = getattr(scorer, "delta", None)
+    if delta is None and getattr(getattr(scorer, "scorer", scorer), "score", None) == "mean":
+        raise ValueError(
+            "`delta` must be given, as the answers have different numbers of tokens T, and log 2 / T differs: write "
+            'such as `delta=math.log(2) / 8`, or `score="logit"` for the scorer'
+        )
     if delta is None:
         raise ValueError(
             "`delta` must be given, as this scorer has none of its own: the smallest rise of its score that matters, "

@@ -19,6 +19,7 @@ __all__ = ["Continuations", "Prompt"]
 WORTH = 8  # tokens that all prompts of a call begin with, from which on they are read once
 ROUNDING = {4: 1e-3, 8: 1e-6}  # of log-probabilities, by bytes of a weight; half precision rounds by more:
 COARSE = 0.3
+CHECKED = 8  # tokens of the short row that shows whether a model is a decoder
 CACHES = ("cache", "past_key_values")  # names of the argument: the second until transformers 5.23
 
 
@@ -35,7 +36,8 @@ class Continuations:
 
     Keys and values of tokens that were read (the model's cache) are used again: for the tokens that all prompts of a
     call begin with, and for a prompt with several answers. The first time, one row is read without them too. Where the
-    two differ by more than rounding, every row is read from its beginning, and a warning says so.
+    two differ by more than rounding, every row is read from its beginning, and a warning says so. Before anything else
+    a short row is read twice, with two last tokens, to see that the model is a decoder.
     """
 
     model: Any
@@ -47,6 +49,7 @@ class Continuations:
         known = inspect.signature(getattr(self.model, "forward", self.model)).parameters
         self._cache = next((name for name in CACHES if name in known), None)
         self._fewer, self._uses = "logits_to_keep" in known, "use_cache" in known
+        self._checked = False
         if self._cache is None or not self._uses:
             self.reuses = False
 
@@ -58,6 +61,7 @@ class Continuations:
 
     def log_probabilities(self, prompts: Sequence[Prompt]) -> list[list[np.ndarray]]:
         """Log-probability of each token of each answer of each prompt, in float64; all have equally many answers."""
+        self.check([*prompts[0].ids, *prompts[0].answers[0]])
         several = len(prompts[0].answers) > 1
         found: list[list[Any]] = [[None] * len(prompt.answers) for prompt in prompts]
         with torch.no_grad(), self._precision():
@@ -85,6 +89,7 @@ class Continuations:
 
     def moved(self, prompt: Prompt, move: Callable[[list[int], Any], Any]) -> list[np.ndarray]:
         """The same for one prompt, whose vectors are ``move(ids, vectors)``; those of the answers are as they are."""
+        self.check([*prompt.ids, *prompt.answers[0]])
         table, found = self.model.get_input_embeddings(), []
         with torch.no_grad(), self._precision():
             vectors = move(list(prompt.ids), table(self._tensor([prompt.ids]))[0])[None]
@@ -93,6 +98,23 @@ class Continuations:
                 logits, _ = self._logits(len(answer), inputs_embeds=torch.cat(rows, 1))
                 found += _logs(logits, [answer])
         return found
+
+    def check(self, ids: list[int]) -> None:
+        """Raise, the first time, unless the model scores words at each place, whatever stands behind this place."""
+        if self._checked:
+            return
+        first = ids[:CHECKED]
+        rows = [first, [*first[:-1], first[-1] - 1 if first[-1] else 1]]
+        with torch.no_grad(), self._precision():
+            both = [self._asked([row], len(first))[0] for row in rows]
+        one, other = (logits[0, :-1].double().log_softmax(-1) for logits in both)
+        apart = float((one - other).abs().max()) if len(one) else 0.0
+        if apart > self.rounding / 10:  # rows of equal length, so that the same is computed
+            raise self._unfit(
+                f"looks at tokens behind a place (its log-probabilities there move by {apart:.2g}), so that it would "
+                "read an answer before it scores it: take a decoder (a BERT is one with `is_decoder=True`)"
+            )
+        self._checked = True
 
     def _whole(self, asked: Sequence[tuple[Sequence[int], Sequence[int]]], cache: Any) -> list[np.ndarray]:
         """Log-probabilities of the answer of each of some rows of equal length."""
@@ -123,7 +145,13 @@ class Continuations:
         if self._uses:
             given["use_cache"] = keeps or self._cache in given
         output = self.model(**given)
-        return output.logits[:, -keep:], getattr(output, str(self._cache), None) if keeps else None
+        logits = getattr(output, "logits", None)
+        if getattr(logits, "ndim", None) != 3:
+            raise self._unfit("has no `logits` of words at each token: load it by `AutoModelForCausalLM`")
+        return logits[:, -keep:], getattr(output, str(self._cache), None) if keeps else None
+
+    def _unfit(self, why: str) -> ValueError:
+        return ValueError(f"`model` must be a causal language model, and {type(self.model).__name__} {why}")
 
     def _same(self, ids: list[int]) -> bool | None:
         """Whether the probabilities behind these tokens are the same by the cache of the first half; None: unknown."""

@@ -7,15 +7,23 @@ from typing import Any
 
 import numpy as np
 
+from metfa.text._articles import fitted_articles
 from metfa.text.words import Words, words_of
 
 __all__ = ["replaced_words"]
 
 
 def replaced_words(
-    row: Any, p: float, rng: np.random.Generator, synonyms_at: Callable[[Words], Callable[[int], Sequence[str]]]
+    row: Any,
+    p: float,
+    rng: np.random.Generator,
+    synonyms_at: Callable[[Words], Callable[[int], Sequence[str]]],
+    *,
+    articles: bool = False,
 ) -> Any:
     """Copy of a text, or of a list of tokens, in which each word is replaced with probability `p`.
+
+    `articles`: "a" and "an" fit the word that is put behind them.
 
     Two numbers are drawn for each word, even if nothing can replace it, so that what becomes of a word does not depend
     on the words before it.
@@ -32,7 +40,7 @@ def replaced_words(
         found = synonyms(place)
         if found:
             changed[place] = _cased(found[int(draws[place, 1] * len(found))], like=changed[place])
-    noisy = words.replaced(changed)
+    noisy = words.replaced(fitted_articles(words.words, changed) if articles else changed)
     return tuple(noisy) if isinstance(row, tuple) else noisy
 
 

@@ -7,10 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import as_names, is_text, positive_int, shown
+from metfa._base.validation import as_names, positive_int, shown
 from metfa.text._lines import cut
 
-__all__ = ["by_places", "checked_rows", "checked_sources", "grouped", "kept_sources", "names_of_features"]
+__all__ = [
+    "by_places",
+    "check_unicode",
+    "checked_rows",
+    "checked_sources",
+    "grouped",
+    "kept_sources",
+    "names_of_features",
+]
 
 LONGEST_NAME = 48  # letters of a source without a name of its own, in figures and tables
 
@@ -87,9 +95,10 @@ def kept_sources(row: list[str], parts: list[list[int]], mask: np.ndarray) -> li
 def checked_sources(sources: Any) -> tuple[list[str], tuple[str, ...] | None]:
     """The sources, and their own names."""
     if isinstance(sources, str) or not isinstance(sources, Mapping | list | tuple):
+        text = "cut the prompt into parts that can be left out"
+        instead = text if isinstance(sources, str) else "write `list(sources)`"
         raise TypeError(
-            f"`sources` must be a list of texts, or a dict of names and texts, got {shown(sources)}: cut the prompt "
-            "into parts that can be left out"
+            f"`sources` must be a list of texts, or a dict of names and texts, got {shown(sources)}: {instead}"
         )
     names = None
     if isinstance(sources, Mapping):
@@ -105,9 +114,22 @@ def checked_sources(sources: Any) -> tuple[list[str], tuple[str, ...] | None]:
     if not row:
         raise ValueError("`sources` is empty: there is nothing to leave out")
     for place, source in enumerate(row):
-        if not is_text(source) or not source.strip():
-            raise ValueError(f"`sources`: source {place if names is None else names[place]!r} is empty: leave it out")
+        which = f"`sources`: source {place if names is None else names[place]!r}"
+        if not source.strip():
+            raise ValueError(f"{which} is empty: leave it out")
+        check_unicode(source if names is None else f"{names[place]}{source}", which)
     return row, names
+
+
+def check_unicode(text: str, which: str) -> None:
+    """Raise for a text with halves of surrogate pairs, which no tokeniser reads and no file holds."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{which} is no text in Unicode ({error.object[error.start : error.end]!a}): read its file in its own "
+            "encoding, or with `errors='replace'`"
+        ) from error
 
 
 def by_places(groups: Any, names: tuple[str, ...] | None) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,9 @@ import numpy as np
 from metfa._base.validation import as_names, check_flag, one_of, positive_int, shown
 from metfa.calls.called import Called
 from metfa.calls.guard import model_in_evaluation
-from metfa.text._prompts import Prompts, check_language_model, most_tokens
+from metfa.text._sources import check_unicode
 from metfa.text._spans import checked_spans, tokens_of_spans
+from metfa.text.prompts import Prompts, check_language_model, check_tokens, most_tokens
 
 __all__ = ["AnswerScorer"]
 
@@ -36,8 +37,9 @@ class AnswerScorer:
         fast="bfloat16")``, which asks a copy of it in that precision. (One that is loaded in bfloat16 needs no copy.)
     tokenizer : PreTrainedTokenizerBase
     template : str or callable
-        The prompt: a text with ``{sources}`` and ``{question}``, or a function (list of kept sources) -> prompt, such
-        as one that calls ``tokenizer.apply_chat_template(..., tokenize=False, add_generation_prompt=True)``.
+        The prompt: a text with ``{sources}`` and ``{question}``, or a function (list of kept sources) -> prompt, for an
+        empty list too, such as one that calls
+        ``tokenizer.apply_chat_template(..., tokenize=False, add_generation_prompt=True)``.
     question : str
         What the template's ``{question}`` stands for.
     answers : str or sequence of str
@@ -61,7 +63,8 @@ class AnswerScorer:
     Raises
     ------
     TypeError, ValueError
-        For bad settings, answers without tokens, and prompts longer than the model reads.
+        For bad settings, answers that are blank or without tokens, and prompts longer than the model reads; when it is
+        first called, for a network that is no decoder.
 
     Notes
     -----
@@ -104,6 +107,13 @@ class AnswerScorer:
         object.__setattr__(self, "answers", answers)
         if not answers:
             raise ValueError("`answers` is empty: there is nothing to score")
+        for text in (*answers, self.contrast, self.question):
+            check_unicode(str(text or ""), f"{text!r:.60}")
+        blank = [answer for answer in answers if answer and not answer.strip()]
+        if blank:
+            raise ValueError(f"`answers`: {blank[0]!r:.60} is blank, and nobody would see what is explained")
+        if self.contrast in answers:
+            raise ValueError(f"`contrast` is an answer itself, {self.contrast!r:.60}: the scores would all be 0")
         one_of(self.score, "score", SCORES)
         if self.contrast is not None and not isinstance(self.contrast, str):
             raise TypeError(f"`contrast` must be a text, another answer, got {shown(self.contrast)}")
@@ -116,7 +126,9 @@ class AnswerScorer:
         if self.spans is not None:
             spans = checked_spans(self.spans, "".join(answers))
             object.__setattr__(self, "spans", spans)
-        self.tokens  # noqa: B018 - answers without tokens fail here
+        for ids in (ids for ids, _ in self.tokens):  # answers without tokens fail here
+            check_tokens(self.network, ids)
+        self._prompts.check_of_none(self.tokenizer)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -159,14 +171,7 @@ class AnswerScorer:
 
         ``move(row, ids, vectors)`` changes the vectors of the tokens of a prompt, for noise on them.
         """
-        limit = most_tokens(self.network, self.tokenizer)
-        for row, prompt in enumerate(prompts):
-            for answer, (ids, _) in enumerate(self.tokens):
-                if len(prompt) + len(ids) > limit:
-                    raise ValueError(
-                        f"the prompt of row {row} has {len(prompt):,} tokens and answer {answer} has {len(ids):,}, and "
-                        f"the model reads {limit:,}: leave sources out, or take shorter ones"
-                    )
+        self._check(prompts)
         from metfa.text._continuations import Prompt
 
         answers = [ids for ids, _ in self.tokens]
@@ -179,21 +184,29 @@ class AnswerScorer:
         found = np.array([self._of_pieces(of_answers) for of_answers in logs])
         return found if self.contrast is None else found[:, :-1] - found[:, -1:]
 
+    def _check(self, prompts: Sequence[Sequence[int]]) -> None:
+        """Raise if the model cannot read one of these prompts with an answer behind it."""
+        limit = most_tokens(self.network, self.tokenizer)
+        for row, prompt in enumerate(prompts):
+            check_tokens(self.network, prompt)
+            for answer, (ids, _) in enumerate(self.tokens):
+                if len(prompt) + len(ids) > limit:
+                    raise ValueError(
+                        f"the prompt of row {row} has {len(prompt):,} tokens and answer {answer} has {len(ids):,}, and "
+                        f"the model reads {limit:,}: leave sources out, or take shorter ones"
+                    )
+
     def _of_pieces(self, logs: list[np.ndarray]) -> np.ndarray:
         """Scores of the answers, or of the spans, by the log-probabilities of their tokens."""
         pieces = [of[start:stop] for of, (_, ranges) in zip(logs, self.tokens, strict=True) for start, stop in ranges]
         return self._scores(np.array([piece.sum() for piece in pieces]), np.array(list(map(len, pieces))))
 
-    @property
+    @cached_property
     def _continuations(self) -> Any:
-        known = self.__dict__.get("_known_continuations")
-        if known is None:
-            from metfa.text._continuations import Continuations  # which needs torch
+        from metfa.text._continuations import Continuations  # which needs torch
 
-            lower = isinstance(self.model, Called) and self.model.fast == "bfloat16"
-            known = Continuations(self.network, self.batch_size, lower=lower)
-            object.__setattr__(self, "_known_continuations", known)
-        return known
+        lower = isinstance(self.model, Called) and self.model.fast == "bfloat16"
+        return Continuations(self.network, self.batch_size, lower=lower)
 
     def _scores(self, sums: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         if self.score == "mean":
@@ -202,14 +215,10 @@ class AnswerScorer:
             return sums
         return sums - np.log(np.maximum(-np.expm1(sums), NEARLY_ONE))
 
-    @property
+    @cached_property
     def tokens(self) -> list[tuple[list[int], list[tuple[int, int]]]]:
         """Tokens of each answer, and of the contrast, with the ranges of those that are summed."""
-        known = self.__dict__.get("_known_tokens")
-        if known is None:
-            known = list(map(self._tokens_of, [*self.answers, *([] if self.contrast is None else [self.contrast])]))
-            object.__setattr__(self, "_known_tokens", known)
-        return known
+        return list(map(self._tokens_of, [*self.answers, *([] if self.contrast is None else [self.contrast])]))
 
     def _tokens_of(self, answer: str) -> tuple[list[int], list[tuple[int, int]]]:
         ids = list(self.tokenizer(answer, add_special_tokens=False)["input_ids"])
@@ -233,8 +242,14 @@ class AnswerScorer:
         return self._prompts.tokens(self.tokenizer, kept)
 
     def prompt_with_places(self, kept: Sequence[str]) -> tuple[list[int], list[list[int]]]:
-        """Tokens of the prompt with these sources, and the places of those that belong to each of them."""
-        return self._prompts.with_places(self.tokenizer, kept)
+        """Tokens of the prompt with these sources, and the places of those that belong to each of them.
+
+        Raises where the prompt could not be scored.
+        """
+        ids, places = self._prompts.with_places(self.tokenizer, kept)
+        self._check([ids])
+        self._continuations.check([*ids, *self.tokens[0][0]])
+        return ids, places
 
     @property
     def _prompts(self) -> Prompts:

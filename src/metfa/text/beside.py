@@ -10,6 +10,7 @@ import numpy as np
 
 from metfa._base.validation import shown
 from metfa.results.sample import AttributionSample
+from metfa.text._asked_scorer import AskedScorer, check_scorer
 from metfa.text._sources import by_places, checked_sources, grouped, kept_sources
 from metfa.text.answered import is_answer
 
@@ -48,10 +49,9 @@ def leave_one_out(
     row, names = checked_sources(sources)
     _, parts = grouped(None if groups is None else by_places(groups, names), len(row))
     masks = np.concatenate([np.ones((1, len(parts)), bool), ~np.eye(len(parts), dtype=bool)])
-    scores = np.asarray(scorer([kept_sources(row, parts, mask) for mask in masks]), dtype=np.float64)
-    if scores.ndim not in (1, 2) or len(scores) != len(masks) or not np.isfinite(scores).all():
-        raise ValueError(f"`scorer` must return finite scores of {len(masks)} prompts, got shape {scores.shape}")
-    scores = scores.reshape(len(masks), -1)
+    check_scorer(scorer)
+    kept = [kept_sources(row, parts, mask) for mask in masks]
+    scores = AskedScorer(scorer, deterministic=False).scores(kept).reshape(len(masks), -1)
     return (scores[:1] - scores[1:]).T
 
 
@@ -61,7 +61,7 @@ def put_beside(found: AttributionSample, numbers: Mapping[str, Any]) -> Attribut
     Parameters
     ----------
     found : AttributionSample
-        Of `metfa.text.explain_answer`.
+        Of `metfa.text.explain_answer`, with all its answers.
     numbers : dict of str -> array, (answers, sources)
         By their names, such as ``{"AttnLRP": metfa.text.source_relevance(scorer, sources)}``. They have no error bars,
         and scales of their own; no mark looks at them.
@@ -73,6 +73,12 @@ def put_beside(found: AttributionSample, numbers: Mapping[str, Any]) -> Attribut
     """
     if not is_answer(found):
         raise TypeError(f"`found` must be a result of metfa.text.explain_answer, got {shown(found)}")
+    places = [0 if target is None else target for target in found.target]
+    if places != list(range(len(places))):
+        raise ValueError(
+            f"`found` must have all answers of its scorer, got those at {places}: put the numbers beside them before "
+            "some are chosen"
+        )
     if not isinstance(numbers, Mapping) or not all(isinstance(name, str) and name.strip() for name in numbers):
         raise TypeError(f"`numbers` must be a dict of names and arrays, got {shown(numbers)}")
     shape, kept = found.values.shape[1:], dict(found.provenance["answer"].get("beside") or {})

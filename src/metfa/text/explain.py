@@ -100,18 +100,22 @@ def explain_text(
         )
     made, model = method(model), asked.called.model
     with model_as_found(model), model_in_evaluation(model):  # metfa cannot see the model inside the function below
+        word_for_word = None if noise is None else WordForWord(noise)
         sample = explain(
             made,
             [text],
             target,
-            noise=None if noise is None else WordForWord(noise),
+            noise=word_for_word,
             n_samples=n_samples,
             predict=asked.scores,
             batch_size=batch_size,
             rng=rng,
             run=replace(run, feature_names=words.words),
         )
-        sample = replace(sample, provenance={**sample.provenance, "text": facts_of(made, model, sample)})
+        changes = [] if word_for_word is None else word_for_word.changes_in(text)
+        notes = [*sample.provenance.get("notes", []), *changes]
+        facts = {"text": facts_of(made, model, sample), **({"notes": notes} if notes else {})}
+        sample = replace(sample, provenance={**sample.provenance, **facts})
     if run.store is not None:
         write_manifest(Path(run.store).expanduser(), sample)
     return sample

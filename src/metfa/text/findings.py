@@ -122,6 +122,8 @@ class Findings:
     def number(self, value: float) -> str:
         """A number with as many digits as can be seen on the scale."""
         low, high = self.scale
+        if not 1e-5 < high - low < 1e7:
+            return f"{value:.3g}"
         return f"{round(value, places := min(12, max(0, 2 - math.floor(math.log10(high - low))))) + 0.0:.{places}f}"
 
     def numbers(self, row: Finding) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from metfa._base.validation import positive_int
+from metfa._base.warnings import ReproducibilityWarning, warn
 from metfa.calls.guard import model_in_evaluation
-from metfa.text._prompts import Prompts, check_language_model, most_tokens
 from metfa.text._sources import checked_sources
+from metfa.text.prompts import Prompts, check_language_model, check_tokens, most_tokens
 
 __all__ = ["generate_answer"]
+
+CUT = "\N{REPLACEMENT CHARACTER}"  # at the end: a character of several tokens of which the last were not written
 
 
 def generate_answer(
@@ -40,7 +44,8 @@ def generate_answer(
     Returns
     -------
     str
-        With the blank in front that the model wrote; without special tokens, and without blanks at its end.
+        With the blank in front that the model wrote; without special tokens, and at its end without blanks and without
+        the beginning of a character.
 
     Raises
     ------
@@ -48,14 +53,23 @@ def generate_answer(
         For bad arguments; a prompt that, with `max_tokens` more, is longer than the model reads; an empty answer.
     """
     check_language_model(model, tokenizer)
+    if not callable(getattr(model, "generate", None)):
+        raise ValueError(
+            f"`model` must be a causal language model, which writes, and {type(model).__name__} does not: load it by "
+            "`AutoModelForCausalLM`, or write the answer that shall be explained"
+        )
     prompts = Prompts(template, question, separator)
     row, _ = checked_sources(sources)
     most = positive_int(max_tokens, "max_tokens")
     ids = prompts.tokens(tokenizer, row)
-    if len(ids) + most > most_tokens(model, tokenizer):
+    check_tokens(model, ids)
+    limit = most_tokens(model, tokenizer)
+    if len(ids) + most > limit:
+        left = limit - len(ids)
+        instead = f"write `max_tokens={left}`, or " if left > 0 else ""
         raise ValueError(
-            f"the prompt has {len(ids):,} tokens and `max_tokens` is {most:,}, and the model reads "
-            f"{most_tokens(model, tokenizer):,}: leave sources out, or take shorter ones"
+            f"the prompt has {len(ids):,} tokens and `max_tokens` is {most:,}, and the model reads {limit:,}: "
+            f"{instead}leave sources out, or take shorter ones"
         )
     import torch
 
@@ -66,9 +80,16 @@ def generate_answer(
             input_ids=given, attention_mask=torch.ones_like(given), max_new_tokens=most, do_sample=False, num_beams=1,
             **settings,
         )  # fmt: skip
-    answer = tokenizer.decode(
-        found[0, len(ids) :], skip_special_tokens=True, clean_up_tokenization_spaces=False
-    ).rstrip()
+    written = found[0, len(ids) :].tolist()
+    answer = tokenizer.decode(written, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    answer = answer.rstrip(f"{CUT}{string.whitespace}")
     if not answer:
         raise ValueError("the model ends its answer at once: write the answer that shall be explained")
+    again = list(tokenizer(answer, add_special_tokens=False)["input_ids"])
+    if again[:-1] != written[: len(again) - 1]:  # the last token may have lost a blank
+        warn(
+            "the text of the answer is not cut into the tokens that the model wrote, so that its score is that of "
+            f"other tokens: {answer!r:.60}",
+            ReproducibilityWarning,
+        )
     return answer

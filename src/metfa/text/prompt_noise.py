@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from metfa._arrays import to_host
 from metfa._base.percents import counted
 from metfa._base.validation import check_flag, check_number, keep, shown
 from metfa.sampling.randomised import row_generators
 from metfa.text.answer_scorer import AnswerScorer
 
 __all__ = ["PromptNoise"]
+
+COLUMNS = 64  # of the table of vectors
 
 
 @dataclass(frozen=True)
@@ -163,10 +168,9 @@ class PromptNoise:
         return getattr(self.scorer, "delta", None)
 
     @property
-    def about(self) -> str:
-        """What the score is, and under which noise."""
-        own = getattr(self.scorer, "about", None)
-        return f"{'' if own is None else f'{own}; '}under noise: {self.law}"
+    def about(self) -> str | None:
+        """What the score is, where the scorer says it."""
+        return getattr(self.scorer, "about", None)
 
     def _of_templates(self) -> tuple[Any, ...]:
         """The scorer with each template; bad ones fail here."""
@@ -174,19 +178,25 @@ class PromptNoise:
             return (self.scorer,)
         return (self.scorer, *(replace(self.scorer, template=template) for template in self.templates))
 
+    @cached_property
+    def _special(self) -> set[int]:
+        return set(self.scorer.tokenizer.all_special_ids)  # pyright: ignore[reportFunctionMemberAccess]
+
+    @cached_property
+    def _std(self) -> float:
+        """Standard deviation of the noise on vectors; of a large table a few columns at a time are in float64."""
+        weights = self.scorer.network.get_input_embeddings().weight.detach()  # pyright: ignore[reportFunctionMemberAccess]
+        ordinary = [row for row in range(len(weights)) if row not in self._special]
+        columns = (part[ordinary].double().var(0, correction=0) for part in weights.split(COLUMNS, dim=1))
+        return self.embeddings * math.sqrt(float(np.concatenate([to_host(each) for each in columns]).mean()))
+
     def _mover(self, generators: Sequence[np.random.Generator]) -> Callable[[int, list[int], Any], Any]:
         """Function that adds noise to the vectors of a prompt."""
         import torch
 
-        special = set(self.scorer.tokenizer.all_special_ids)  # pyright: ignore[reportFunctionMemberAccess]
-        weights = self.scorer.network.get_input_embeddings().weight.detach()  # pyright: ignore[reportFunctionMemberAccess]
-        ordinary = [row for row in range(len(weights)) if row not in special]
-        table = weights[ordinary].double()
-        std = self.embeddings * float((table - table.mean(0)).square().mean().sqrt())
-
         def move(row: int, ids: list[int], vectors: Any) -> Any:
-            draws = generators[row].normal(scale=std, size=tuple(vectors.shape))
-            draws[[token in special for token in ids]] = 0
+            draws = generators[row].normal(scale=self._std, size=tuple(vectors.shape))
+            draws[[token in self._special for token in ids]] = 0
             return vectors + torch.from_numpy(draws).to(vectors)
 
         return move

@@ -11,7 +11,7 @@ import numpy as np
 from metfa import stats
 from metfa._base.percents import counted, percent
 from metfa._base.provenance import method_of
-from metfa.results.cautions import about_outside, explained, named_parts, nothing_stands_out
+from metfa.results.cautions import about_outside, explained, named_parts, notes_of, nothing_stands_out
 from metfa.results.compared import Compared
 from metfa.results.decisions import Decision, TooFewSamplesError, kinds_at
 from metfa.results.population import check_copies
@@ -19,6 +19,7 @@ from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
 from metfa.results.scores import Scores, why_no_ends
 from metfa.results.terms import Terms
+from metfa.text.word_for_word import CHANGES
 from metfa.text.words import Words, words_of
 
 __all__ = ["NOT_TESTED", "Reading", "about_the_text", "harmless_text", "short_number", "words_explained"]
@@ -68,6 +69,7 @@ class Reading:
         of_text = about_the_text(sample)
         if of_text:
             about.insert(1, f"the text itself: {of_text}")
+        about += [f"{name}: {said}" for name, said in notes_of(sample) if name == CHANGES]
         return cls(words, noun, scores, kinds, looks, about, marks, nothing)
 
     @property

@@ -12,6 +12,7 @@ from torch import nn
 from metfa._arrays import to_host
 from metfa._base.validation import one_of, shown
 from metfa.calls.differentiation import weights_frozen
+from metfa.calls.guard import model_in_evaluation
 from metfa.explainers import lrp
 from metfa.text._sources import by_places, checked_sources, grouped
 from metfa.text.answer_scorer import NEARLY_ONE, AnswerScorer
@@ -71,18 +72,18 @@ def source_relevance(
     row, names = checked_sources(sources)
     of_groups = None if groups is None else by_places(groups, names)
     _, parts = grouped(of_groups, len(row))
-    prompt, tokens_of = scorer.prompt_with_places(row)
-    found = []
-    for ids, pieces in scorer.tokens:
-        of_tokens = _of_tokens(scorer.network, prompt, ids, pieces, method)
-        relevance, sums = of_tokens
-        scale = np.ones(len(pieces))
-        if scorer.score == "mean":
-            scale = np.array([stop - start for start, stop in pieces], dtype=np.float64)
-        elif scorer.score == "logit" and scorer.contrast is None:
-            scale = np.maximum(-np.expm1(sums), NEARLY_ONE)
-        of_sources = np.stack([relevance[:, places].sum(axis=1) for places in tokens_of], axis=1)
-        found.append(of_sources / scale[:, None])
+    with model_in_evaluation(scorer.network):
+        prompt, tokens_of = scorer.prompt_with_places(row)
+        found = []
+        for ids, pieces in scorer.tokens:
+            relevance, sums = _of_tokens(scorer.network, prompt, ids, pieces, method)
+            scale = np.ones(len(pieces))
+            if scorer.score == "mean":
+                scale = np.array([stop - start for start, stop in pieces], dtype=np.float64)
+            elif scorer.score == "logit" and scorer.contrast is None:
+                scale = np.maximum(-np.expm1(sums), NEARLY_ONE)
+            of_sources = np.stack([relevance[:, places].sum(axis=1) for places in tokens_of], axis=1)
+            found.append(of_sources / scale[:, None])
     each = np.concatenate(found)
     if scorer.contrast is not None:
         each = each[:-1] - each[-1:]

@@ -169,8 +169,8 @@ class SourceEffects:
         return {
             **({} if of is None else {"score of the answer": str(of)}),
             **({"noise on prompts": f"{law}; every statement is under this law"} if law else {}),
-            "exact for": f"adds at most {at} in every {contexts} (a source that does is marked as adding more with the "
-            "probability below at most)",
+            "exact for": f"adds at most {at} in every {contexts}: a source that does is marked as adding more no more "
+            "often than “false marks” says",
             "not said": f'that a source which "adds less than {at} in some {contexts}" does not matter: another may '
             "say the same; ask about such sources as one group",
             "one score": "one draw of the source's contribution; the mean of all estimates its mean contribution, and "

@@ -8,9 +8,17 @@ import numpy as np
 
 from metfa._base.provenance import describe
 from metfa.sampling.fitting import check_like_text
+from metfa.text._articles import articles_that_change
+from metfa.text._lines import cut
+from metfa.text.only_close import OnlyClose
+from metfa.text.sense_synonyms import SenseSynonyms
+from metfa.text.synonyms import Synonyms
 from metfa.text.words import words_of
 
-__all__ = ["WordForWord"]
+__all__ = ["CHANGES", "WordForWord"]
+
+CHANGES = "words that change"  # name of the note that says so
+MOST_NAMED = 12
 
 
 class WordForWord:
@@ -38,6 +46,26 @@ class WordForWord:
     def notes(self) -> Any:
         """What the noise says of results under it."""
         return getattr(self.noise, "notes", None)
+
+    def changes_in(self, text: Any) -> list[list[str]]:
+        """A note that says which words of a text the noise can change, where that is known and not all can."""
+        noise, words = self.noise, words_of(text).words
+        while isinstance(noise, OnlyClose):
+            noise = noise.noise
+        if not isinstance(noise, SenseSynonyms | Synonyms):
+            return []
+        candidates = noise.candidates(text)
+        can = list(map(bool, candidates))
+        if isinstance(noise, SenseSynonyms):
+            can = [own or before for own, before in zip(can, articles_that_change(words, candidates), strict=True)]
+        found = [word for word, changes in zip(words, can, strict=True) if changes]
+        if len(found) == len(words):
+            return []
+        named = ", ".join(cut(word) for word in found[:MOST_NAMED]) + ", …" * (len(found) > MOST_NAMED)
+        others = f" ({named}); the others stay" if found else "; all stay"
+        return [
+            [CHANGES, f"{len(found):,} of {len(words):,} can be replaced by this noise{others} the same in every copy"]
+        ]
 
     def afresh(self) -> WordForWord:
         """The same; a noise that counts its copies begins anew."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from metfa._base.validation import shown
 
-__all__ = ["Prompts", "check_language_model", "most_tokens"]
+__all__ = ["Prompts", "check_language_model", "check_tokens", "most_tokens"]
 
 UNLIMITED = 10**6  # tokenisers without a limit of their own report 1e30
 
@@ -24,6 +24,16 @@ def check_language_model(model: Any, tokenizer: Any) -> None:
         raise ValueError(
             f"`model` must be a causal language model, got {type(model).__name__}, an encoder with a decoder: "
             "write a function (list of lists of sources) -> scores in place of the scorer"
+        )
+
+
+def check_tokens(model: Any, ids: Sequence[int]) -> None:
+    """Raise if the model has no vector for one of these tokens, which would end a process on a GPU."""
+    table = getattr(model, "get_input_embeddings", lambda: None)()
+    known = getattr(getattr(table, "weight", None), "shape", (UNLIMITED,))[0]
+    if max(ids) >= known:
+        raise ValueError(
+            f"`tokenizer` gives token {max(ids):,}, and `model` knows {known:,}: they do not belong together"
         )
 
 
@@ -71,21 +81,37 @@ class Prompts:
         return before + self.separator.join(kept) + after
 
     def places(self, kept: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
-        """The prompt, and from where to where each of its sources goes; raises if one is not found in it."""
-        text, found, end = self.text(kept), [], 0
-        if not callable(self.template):
-            end = len(self.template.split("{sources}")[0].replace("{question}", self.question))
-        for place, source in enumerate(kept):
-            start = text.find(source, end)
-            if start < 0:
+        """The prompt, and from where to where each of its sources goes; raises if one is not found in it.
+
+        The same prompt with marks in place of the sources shows where they go: their words may stand elsewhere too.
+        """
+        text, end = self.text(kept), 0
+        found: list[tuple[int, int]] = []
+        marks = [f"\ue000{place}\ue001" for place in range(len(kept))]
+        rest = self.text(marks)
+        for place, (mark, source) in enumerate(zip(marks, kept, strict=True)):
+            before, _, rest = rest.partition(mark)
+            start, end = end + len(before), end + len(before) + len(source)
+            if text[start - len(before) : end] != before + source:
                 raise ValueError(f"`template`: source {place} does not stand in the prompt as it is: {source!r:.60}")
-            end = start + len(source)
             found.append((start, end))
+        if text[end:] != rest:
+            raise ValueError("`template`: what stands behind the sources in the prompt depends on them")
         return text, found
 
     def tokens(self, tokenizer: Any, kept: Sequence[str]) -> list[int]:
         """Its tokens; raises where there are none."""
         return self._tokenised(tokenizer, self.text(kept))["input_ids"]
+
+    def check_of_none(self, tokenizer: Any) -> None:
+        """Raise if there is no prompt without any source: where each is kept or dropped at random, there will be."""
+        try:
+            self.tokens(tokenizer, [])
+        except (LookupError, ArithmeticError, AttributeError) as error:  # of a function, such as of `kept[0]`
+            raise ValueError(
+                f"`template` must make a prompt of no sources too, and raised {type(error).__name__} for an empty "
+                f"list: {error}"
+            ) from error
 
     def with_places(self, tokenizer: Any, kept: Sequence[str]) -> tuple[list[int], list[list[int]]]:
         """Tokens of the prompt, and the places of those that end in each source."""
