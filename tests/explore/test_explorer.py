@@ -283,6 +283,10 @@ class TestBadInput:
         with pytest.raises(ValueError, match="`n_samples` must be"):
             sample.explore(more=again).sample_more(0)
 
+    def test_samples_without_a_seed(self, sample):
+        with pytest.raises(ValueError, match="`more` needs the seed of the samples"):
+            replace(sample, provenance={}).explore(more=again)
+
     def test_of_a_population(self):
         rows = metfa.explain(lambda x, target: x, np.arange(40.0).reshape(20, 2), 0, noise=NOISE, n_samples=5, rng=0)
         population = rows.across_inputs()

@@ -32,7 +32,7 @@ again = partial(metfa.explain, explainer, images, 0, noise=metfa.noise.Uniform(0
 sample = again(n_samples=20)
 """
 SAID = 'f"NOW {explorer.sample.n_samples} {explorer.threshold.round(3)} {explorer.alpha} {explorer.regions}"'
-LONG = 40_000  # milliseconds
+LONG = 90_000  # milliseconds
 
 
 @contextmanager

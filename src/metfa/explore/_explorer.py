@@ -28,6 +28,11 @@ __all__ = ["Explorer"]
 DRAWN = "drawn after a look"  # the name of a region that a reader drew
 
 
+def _read_only(kind: Any, *settings: Any, **others: Any) -> Any:
+    """A trait that the page sets and Python reads."""
+    return kind(*settings, read_only=True, **others)
+
+
 class Explorer(anywidget.AnyWidget):
     r"""A result in a cell of a notebook: the page of a report, whose choices Python can read.
 
@@ -62,11 +67,11 @@ class Explorer(anywidget.AnyWidget):
     _chosen = traitlets.Dict(allow_none=True, default_value=None).tag(sync=True)
     _sampling = traitlets.Dict().tag(sync=True)
 
-    sample = traitlets.Instance(AttributionSample, read_only=True)
-    alpha = traitlets.Float(read_only=True)
-    correction = traitlets.Unicode(None, allow_none=True, read_only=True)
-    threshold = traitlets.Instance(np.ndarray, read_only=True)
-    regions = traitlets.Instance(Regions, allow_none=True, read_only=True)
+    sample: AttributionSample = _read_only(traitlets.Instance, AttributionSample)
+    alpha: float = _read_only(traitlets.Float)
+    correction: str | None = _read_only(traitlets.Unicode, None, allow_none=True)
+    threshold: np.ndarray = _read_only(traitlets.Instance, np.ndarray)
+    regions: Regions | None = _read_only(traitlets.Instance, Regions, allow_none=True)
 
     def __init__(self, sample: AttributionSample, more: More | None, settings: Mapping[str, Any]) -> None:
         if more is not None:
@@ -144,7 +149,7 @@ class Explorer(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         if self._n_shown != self.sample.n_samples:  # a page that asked for more was closed
             self._show()
-        bundle = super()._repr_mimebundle_(**kwargs)
+        bundle: Any = super()._repr_mimebundle_(**kwargs)
         (bundle[0] if isinstance(bundle, tuple) else bundle)["text/plain"] = repr(self)  # the whole text
         return bundle
 

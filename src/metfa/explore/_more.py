@@ -16,6 +16,7 @@ __all__ = ["More", "check_more", "further", "round_of", "seconds_each"]
 More = Callable[..., AttributionSample]
 CALL = "more(n_samples=..., rng=..., run=...)"
 LEAST = 10  # samples of a round: each round explains the clean inputs, too
+QUICKEST = 1e-4  # seconds of a sample that took none
 SECONDS = 2.0  # that a round takes about, after which it may be stopped
 
 
@@ -26,6 +27,8 @@ def check_more(more: Any, sample: AttributionSample) -> None:
             f"`more` is for samples of the same inputs, and these are {sample.sample_noun}s: explain further "
             f"{sample.sample_noun}s, and join both results by `concat`"
         )
+    if not isinstance(sample.provenance.get("rng"), str):
+        raise ValueError("`more` needs the seed of the samples, and these do not say it in their `provenance`")
     check_function(more, "more", CALL, n_samples=1, rng=0, run=Run())
 
 
@@ -44,10 +47,10 @@ def further(more: More, sample: AttributionSample, n_samples: int) -> Attributio
 def seconds_each(sample: AttributionSample) -> float | None:
     """Seconds that a further sample of all inputs takes about; None if the result does not say it."""
     seconds, maps = (sample.provenance.get(name) for name in ("seconds", "maps_made"))
-    return seconds / maps * len(sample.target) if seconds and maps else None
+    return None if seconds is None or not maps else seconds / maps * len(sample.target)
 
 
 def round_of(sample: AttributionSample, wanted: int) -> int:
     """How many of the `wanted` samples the next round makes."""
     each = seconds_each(sample)
-    return min(wanted, max(LEAST, math.ceil(SECONDS / each) if each else LEAST))
+    return min(wanted, LEAST if each is None else max(LEAST, math.ceil(SECONDS / max(each, QUICKEST))))
