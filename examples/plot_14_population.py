@@ -67,7 +67,7 @@ for name, interval in {"rows": of_rows, "copies, wrongly": of_copies}.items():
 # ------------------
 #
 # Error bars of two columns may overlap, and yet one may be larger in most rows. The differences within each row say it,
-# for all 435 pairs at once. Yellow: the column of the line scores above that of the column.
+# for all 435 pairs at once. Amber: the column of the line scores above that of the column.
 
 print(population.ranking())
 figure = metfa.plot.ranking(population, max_features=12)

@@ -1,50 +1,50 @@
-"""LEMNA with the penalty of its authors' code: how many texts get one score for all their words?
+"""The penalty of LEMNA's authors on words that are left in or out: how many texts get one score for all their words?
 
-Their penalty is sqrt(n log p), for n copies of a text of p words, whatever the residuals' deviation is; ours has this
-deviation and `fused` as factors. So ``fused`` is set to 1 / deviation, again until neither changes. Their regressors are
-bytes, ours say which words are left in: the probability is in the same unit, and the penalty weighs more.
+Their code minimises ½ Σ (y - x·b)² + λ Σ |bⱼ₊₁ - bⱼ| with λ = sqrt(n log p), for n copies of a text of p words. There
+the regressors are bytes. Here they are zeros and ones, so the same penalty weighs more, and `metfa.text.LEMNA` has the
+residuals' deviation and `fused` as factors. The steps bⱼ₊₁ - bⱼ are found by scikit-learn's lasso.
 
     python -m paper.authors_penalty --data FOLDER/test.csv --words 30 80
 """
 
 import argparse
-import warnings
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from sklearn.linear_model import Lasso
 
-import metfa
 from metfa.text import LEMNA
+from metfa.text.words import words_of
 from paper.text_setting import parser, read
 
-MOST_ROUNDS, CLOSE = 60, 1e-2
 
-
-def fitted(explainer: LEMNA, text: str) -> tuple[LEMNA, np.ndarray]:
-    """The explainer whose penalty is the authors', and the coefficients of the words."""
-    for _ in range(MOST_ROUNDS):
-        (fit,), _ = explainer.fit([text])
-        strength = explainer.fused * fit.mixture.deviations[fit.component]
-        if abs(strength - 1) < CLOSE:
-            return explainer, fit.coefficients
-        explainer = replace(explainer, fused=float(explainer.fused / np.sqrt(strength)))  # damped: both change
-    raise RuntimeError(f"no penalty found in {MOST_ROUNDS} rounds: {strength:.4f} of the authors'")
+def scores(model: Any, words: tuple[str, ...], copies: int, rng: np.random.Generator) -> np.ndarray:
+    """Coefficients of the words, one regression, the authors' penalty."""
+    kept = np.ones((copies, len(words)))
+    for row in kept[1:]:
+        row[rng.choice(len(words), rng.integers(1, len(words) + 1), replace=False)] = 0
+    answers = np.asarray(model([[word for word, left in zip(words, row, strict=True) if left] for row in kept]))
+    response = answers[:, answers[0].argmax()].astype(float)
+    steps = np.cumsum(kept[:, ::-1], axis=1)[:, ::-1]  # the first is for the level of all words
+    free = np.column_stack([np.ones(copies), steps[:, 0]])  # without a penalty
+    others, left = (part - free @ np.linalg.lstsq(free, part, rcond=None)[0] for part in (steps[:, 1:], response))
+    penalty = np.sqrt(copies * np.log(len(words)))
+    found = Lasso(penalty / copies, fit_intercept=False, max_iter=100_000, tol=1e-8).fit(others, left).coef_
+    return np.concatenate([[0], np.cumsum(found)])  # up to the level
 
 
 def main(options: argparse.Namespace) -> None:
     model, texts, _ = read(options)
-    warnings.simplefilter("ignore", metfa.DegenerateAttributionsWarning)  # counted below
     for copies in options.copies:
-        found = [fitted(LEMNA(model, n_perturbations=copies, rng=0), text) for text in texts]
+        rng = np.random.default_rng(0)
+        theirs = [scores(model, words_of(text).words, copies, rng) for text in texts]
         usual = [LEMNA(model, n_perturbations=copies, rng=0).fit([text])[0][0].coefficients for text in texts]
-        for name, maps in (("the authors' penalty", [scores for _, scores in found]), ("fused = 0.1", usual)):
-            scores = [len(np.unique(one)) for one in maps]
-            equal = sum(number == 1 for number in scores)
-            print(f"{copies} copies, {name}: {equal} of {len(maps)} texts have one score for all words; "
-                  f"different scores: median {np.median(scores):g}, most {max(scores)}")  # fmt: skip
-        settings = np.array([explainer.fused for explainer, _ in found])
-        print(f"    their penalty is our `fused` {np.median(settings):.1f} (median; {min(settings):.1f} to "
-              f"{max(settings):.1f})", flush=True)  # fmt: skip
+        for name, maps in (("the authors' penalty", theirs), ("fused = 0.1", usual)):
+            numbers = [len(np.unique(one)) for one in maps]
+            equal = f"{sum(number == 1 for number in numbers)} of {len(maps)} texts have one score for all words"
+            print(
+                f"{copies} copies, {name}: {equal}; scores a text: median {np.median(numbers):g}, most {max(numbers)}"
+            )
 
 
 if __name__ == "__main__":

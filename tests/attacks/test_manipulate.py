@@ -48,6 +48,7 @@ class TestManipulate:
         loss = result.curves["map"][0].mean(1)  # one loss, as beta does not grow
         assert loss[-1] < loss[0]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("make", [AttentionRollout, GradientRollout, LeGrad])
     def test_moves_maps_by_attention(self, make):
         with torch.random.fork_rng():

@@ -21,6 +21,7 @@ from metfa._base.validation import (
     keep,
     one_of,
     positive_int,
+    with_article,
 )  # fmt: skip
 
 
@@ -168,3 +169,8 @@ def test_a_message_is_short_and_on_one_line():
     assert validation.shown("a\nb" * 1000) == "str: '" + ("a\\nb" * 20)[:79] + "..."
     assert "\n" not in validation.shown(np.ones((9, 9)))
     assert validation.shown(Broken()) == "Broken"
+
+
+def test_names_of_code_have_their_article():
+    names = ("Pipeline", "ExtraTreesClassifier", "int", "object", "dict")
+    assert [*map(with_article, names)] == ["a Pipeline", "an ExtraTreesClassifier", "an int", "an object", "a dict"]

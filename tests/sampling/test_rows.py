@@ -117,7 +117,7 @@ class TestIds:
         assert len({i.partition("#")[0] for i in Rows([torch.tensor(long), torch.tensor(other)]).ids()}) == 2
 
     def test_objects_of_unknown_content_need_ids(self):
-        with pytest.raises(TypeError, match=r"`inputs` holds a object, whose content.*input_names="):
+        with pytest.raises(TypeError, match=r"`inputs` holds an object, whose content.*input_names="):
             Rows([object()]).ids()
 
 

@@ -35,6 +35,7 @@ __all__ = [
     "one_of",
     "positive_int",
     "shown",
+    "with_article",
 ]
 
 MOST = 10**9  # no count of samples, masks, rows or pixels is larger: a number beyond it is a slip
@@ -52,6 +53,11 @@ def shown(value: Any) -> str:
     except Exception:  # a foreign object may raise anything
         return kind
     return f"{kind}: {text if len(text) <= LONGEST else text[:LONGEST] + '...'}"
+
+
+def with_article(name: str) -> str:
+    """A name of code with "a" or "an" before it, by its first letter."""
+    return f"{'an' if name[:1].lower() in tuple('aeiou') else 'a'} {name}"
 
 
 def brief(value: Any) -> str:
@@ -161,8 +167,7 @@ def as_names(value: Any, name: str) -> tuple[str, ...]:
 def check_kind(value: Any, name: str, kind: type[Thing], made_by: str) -> Thing:
     """`value`, which must be an object of metfa's own; `made_by` says where it comes from, such as `metfa.explain`."""
     if not isinstance(value, kind):
-        article = "an" if kind.__name__[0] in "AEIOU" else "a"
-        raise TypeError(f"`{name}` must be {article} {kind.__name__}, made by {made_by}, got {shown(value)}")
+        raise TypeError(f"`{name}` must be {with_article(kind.__name__)}, made by {made_by}, got {shown(value)}")
     return value
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from metfa._arrays import as_array, first_not_finite, is_array, is_floating
 from metfa._base.percents import counted
+from metfa._base.validation import with_article
 from metfa.calls.behind import loaded_torch
 
 __all__ = [
@@ -187,10 +188,10 @@ def require_tensor(inputs: Any, name: str = "inputs") -> None:
 def refuse_several(inputs: Any) -> None:
     """Raise for a tuple or dict of inputs, where one array is needed."""
     if isinstance(inputs, tuple | Mapping):
+        came = with_article(type(inputs).__name__)
         raise TypeError(
-            f"`inputs` must be one array for this explainer, got a {type(inputs).__name__} of {len(inputs)}: a model "
-            "of several inputs is explained by `Gradient(model, channel_axis=...)`, by `SmoothGrad`, and by methods of "
-            "Captum"
+            f"`inputs` must be one array for this explainer, got {came} of {len(inputs)}: a model of several inputs is "
+            "explained by `Gradient(model, channel_axis=...)`, by `SmoothGrad`, and by methods of Captum"
         )
 
 

@@ -165,7 +165,7 @@ def explain_answer_of_sources(
         network, tokenizer = loaded_language_model(
             model, device=device, bfloat16=bfloat16, random_weights=random_weights, download=allow_download, seed=seed
         )
-        shared = {"template": ChatTemplate(tokenizer, prompts)} if chat else asdict(prompts)
+        shared: dict[str, Any] = {"template": ChatTemplate(tokenizer, prompts)} if chat else asdict(prompts)
         begin_folder(folder, call, overwrite=overwrite)
         said = answer if answer is not None else read_about(folder).get("answer")
         if said is None:

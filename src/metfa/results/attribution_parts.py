@@ -49,9 +49,9 @@ class AttributionParts(Mapping[str | int, AttributionSample]):
     Notes
     -----
     A statement that holds for all k parts together takes a k-th of the level in each, as in
-    ``result.significance_map(alpha=0.05 / len(result), correction="holm")``: then the probability of any false mark, in
-    any part, is at most 0.05 (by the union bound), and so is the share of false marks by "by", "e-bh" and
-    "closed-e-bh", as the expected share in all is at most the sum of those in the parts.
+    ``result.significance_map(alpha=0.05 / len(result), correction="holm")``. Then no feature of any part is called
+    important falsely, with probability 95 % (by the union bound). By "by", "e-bh" and "closed-e-bh" 5 % bounds the
+    expected share of false ones, as that in all is at most the sum of those in the parts. So for "unimportant".
 
     Examples
     --------

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import is_text
+from metfa._base.validation import is_text, with_article
 from metfa.results.arrays import KINDS, digest_of, read_array
 from metfa.results.checks import misfits
 from metfa.results.corrections import BOTH
@@ -105,7 +105,7 @@ def _read_regions(folder: Path, about: Any, arrays: dict[str, Any]) -> dict[str,
 def typed(manifest: dict[str, Any], name: str, kind: type) -> Any:
     """An entry of a manifest; TypeError if it is of another kind."""
     if not isinstance(manifest[name], kind):
-        raise TypeError(f"{name}, which must be a {kind.__name__}")
+        raise TypeError(f"{name}, which must be {with_article(kind.__name__)}")
     return manifest[name]
 
 

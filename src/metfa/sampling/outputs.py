@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, is_array
+from metfa._base.validation import with_article
 from metfa.results.layout import Layout, Part
 
 __all__ = ["checked_maps", "checked_scores", "in_one_row", "read_output", "require_one_map"]
@@ -111,15 +112,17 @@ def _parts(attributions: Any, batch: Any, n_rows: int) -> dict[Name, Any]:
     """The arrays of parts by name, in the order of the inputs."""
     names = _names_of(batch)
     if not names:
+        came = with_article(type(attributions).__name__)
         raise TypeError(
-            f"`explainer` returned a {type(attributions).__name__} of attributions for one input: return one array, or "
-            "give `inputs` as a dict with the same names"
+            f"`explainer` returned {came} of attributions for one input: return one array, or give `inputs` "
+            "as a dict with the same names"
         )
     if isinstance(attributions, tuple):
         if isinstance(batch, Mapping) or len(attributions) != len(names):
             raise TypeError(
-                f"`explainer` returned a tuple of {len(attributions)} attributions for a {type(batch).__name__} of "
-                f"{len(names)} inputs: return a dict of those that it explains, {_example(names)}"
+                f"`explainer` returned a tuple of {len(attributions)} attributions for "
+                f"{with_article(type(batch).__name__)} of {len(names)} inputs: return a dict of those that it "
+                f"explains, {_example(names)}"
             )
         attributions = dict(zip(names, attributions, strict=True))
     if not all(type(name) in (int, str) for name in names):

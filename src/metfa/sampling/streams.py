@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import is_array, to_host
-from metfa._base.validation import as_list, digits, is_whole, positive_int, shown
+from metfa._base.validation import as_list, digits, is_whole, positive_int, shown, with_article
 from metfa.sampling.addresses import Address
 
 __all__ = [
@@ -104,8 +104,8 @@ def _content(part: Any) -> Iterator[bytes]:
         yield f"{type(part).__name__}|{len(text)}|{text}".encode()
     else:
         raise TypeError(
-            f"`inputs` holds a {type(part).__name__}, whose content cannot address its random streams: pass "
-            "`run=metfa.Run(input_names=...)` with one name for each input"
+            f"`inputs` holds {with_article(type(part).__name__)}, whose content cannot address its random streams: "
+            "pass `run=metfa.Run(input_names=...)` with one name for each input"
         )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from metfa._base.lazy import needs_extra
 from metfa._base.percents import counted
+from metfa._base.validation import with_article
 from metfa._frames.columns import Columns, is_frame, names_of, with_columns
 from metfa.calls.coded import Coded
 from metfa.calls.fitted_names import fitted_names, in_order_of
@@ -142,10 +143,10 @@ def _check_single(model: Any, method: str) -> None:
     if type(model).__name__ in ("Pipeline", "TransformedTargetRegressor") or hasattr(model, "best_estimator_"):
         inner = "model.best_estimator_" if hasattr(model, "best_estimator_") else "model[-1]"
         raise ValueError(
-            f'`method`="{method}" reads a model from inside, and a {type(model).__name__} is several steps: leave '
-            f"`method` out, which explains the columns of your table, or explain the last step of it on purpose, "
-            f"`metfa.tables.explain({inner}, prepared, background=prepared_training_table)`, whose columns are those "
-            "that the steps before made"
+            f'`method`="{method}" reads a model from inside, and {with_article(type(model).__name__)} is several '
+            "steps: leave `method` out, which explains the columns of your table, or explain the last step of it on "
+            f"purpose, `metfa.tables.explain({inner}, prepared, background=prepared_training_table)`, whose columns "
+            "are those that the steps before made"
         )
 
 
@@ -183,7 +184,7 @@ def _check_labels(model: Any, prediction: Prediction, rows: Any, output: str) ->
         return
     labelled = [column.name for column in Columns.of(rows, "frame")[0].columns if column.kind == "label"]
     if labelled:
-        what = "probabilities of boosted trees" if of_probabilities else f"a {type(model).__name__}"
+        what = "probabilities of boosted trees" if of_probabilities else with_article(type(model).__name__)
         raise ValueError(f"the column {labelled[0]!r} holds labels, which it does not take for {what}")
 
 

@@ -145,7 +145,7 @@ class Continuations:
         if self._uses:
             given["use_cache"] = keeps or self._cache in given
         output = self.model(**given)
-        logits = getattr(output, "logits", None)
+        logits: Any = getattr(output, "logits", None)
         if getattr(logits, "ndim", None) != 3:
             raise self._unfit("has no `logits` of words at each token: load it by `AutoModelForCausalLM`")
         return logits[:, -keep:], getattr(output, str(self._cache), None) if keeps else None
