@@ -27,7 +27,7 @@ def notebook_html(sample: AttributionSample | AttributionParts) -> str:
     several = isinstance(sample, AttributionParts)
     if not several:
         check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
-    text = f"<pre>{html.escape(repr(sample))}</pre>{_hint(sample)}"
+    text = f"<pre>{html.escape(repr(sample))}\n{html.escape(_hint(sample), quote=False)}</pre>"
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a display gives no warnings; the methods do
@@ -47,10 +47,6 @@ def notebook_html(sample: AttributionSample | AttributionParts) -> str:
 
 def _hint(sample: AttributionSample | AttributionParts) -> str:
     """How to explore the result in the notebook, and what to install for that."""
-    asked = f"[{next(iter(sample))!r}]" if isinstance(sample, AttributionParts) else ""
-    call = f"<code>result{html.escape(asked)}.explore()</code>"
-    if importlib.util.find_spec("anywidget") is None:
-        return (
-            f"<p>To move thresholds and draw regions here: <code>pip install 'metfa[notebook]'</code>, then {call}</p>"
-        )
-    return f"<p>To move thresholds and draw regions here: {call}</p>"
+    one = f"result[{next(iter(sample))!r}]" if isinstance(sample, AttributionParts) else "result"
+    install = "" if importlib.util.find_spec("anywidget") else ', after pip install "metfa[notebook]"'
+    return f"To explore it here: {one}.explore(){install}"
