@@ -42,6 +42,12 @@ def sample(made):
     return replace(made, provenance={**made.provenance, "looks": []})
 
 
+@pytest.fixture(scope="module")
+def plain(made):
+    """An explorer that nothing changes."""
+    return made.explore()
+
+
 def said(explorer):
     """What the page holds."""
     return json.loads(re.search(r'id="data">(.*?)</script>', explorer._page)[1])
@@ -135,8 +141,8 @@ class TestWhatIsChosen:
             {"drawn": [[3]]},
         ],
     )
-    def test_what_no_page_says_is_refused(self, wrong, sample):
-        explorer = sample.explore()
+    def test_what_no_page_says_is_refused(self, wrong, plain):
+        explorer = plain
         with pytest.raises(traitlets.TraitError, match="does not fit"):
             choose(explorer, **wrong)
         assert (explorer.alpha, explorer.regions) == (0.05, None)
@@ -223,10 +229,10 @@ class TestMore:
         assert said(explorer)["notebook"]["n"] == 25
 
     @pytest.mark.parametrize("message", [None, 3, {}, {"kind": "more"}, {"kind": "more", "from": 20, "until": "99"}])
-    def test_messages_of_no_page(self, message, sample):
-        explorer = sample.explore(more=again)
-        explorer._handle_custom_msg(message, [])
-        assert explorer.sample is sample
+    def test_messages_of_no_page(self, message, plain):
+        before = plain.sample
+        plain._handle_custom_msg(message, [])
+        assert plain.sample is before
 
     def test_an_interrupt_keeps_finished_rounds(self, sample, monkeypatch):
         monkeypatch.setattr("metfa.explore._more.SECONDS", 0.0)
