@@ -10,11 +10,10 @@ export function countsAt(samples, edge) {
   const above = new Uint32Array(size);
   const below = new Uint32Array(size);
   if (samples.encoding === "counts") {
-    const start = edge * size;
-    const upTo = samples.upTo ?? samples.below;
+    const at = samples.at?.[edge];
     for (let p = 0; p < size; p++) {
-      below[p] = samples.below[start + p];
-      above[p] = n - upTo[start + p];
+      below[p] = samples.below[edge][p];
+      above[p] = n - below[p] - (at ? at[p] : 0);
     }
     return { above, below };
   }
@@ -158,7 +157,7 @@ export function histogram(samples, edges, feature, bins) {
   if (samples.encoding === "counts") {
     let before = 0;
     for (let edge = 0; edge <= edges; edge++) {
-      const upTo = edge < edges ? samples.below[edge * samples.size + feature] : samples.n;
+      const upTo = edge < edges ? samples.below[edge][feature] : samples.n;
       counts[binOf(2 * edge)] += upTo - before;
       before = upTo;
     }

@@ -201,12 +201,13 @@ export class Maps {
   }
 
   #about(name) {
-    const { contradicted, compared } = this.result;
+    const { compared } = this.result;
     const [before, after] = compared?.names ?? [];
     const of = compared && name in DIFFERENCES ? `: “${after}” minus “${before}”` : "";
     const outlined = compared ? `; outlined: ${this.result.kinds[1]}, dashed: ${this.result.kinds[-1]}` : "";
     const about = layerName(name, Boolean(compared)) + of + outlined;
-    return name === "vanilla" && contradicted ? `${about}; ${contradicted}` : about;
+    const contradicted = name === "vanilla" ? this.result.contradicted : ""; // all features are asked
+    return contradicted ? `${about}; ${contradicted}` : about;
   }
 
   #aboutRadius() {

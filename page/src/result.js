@@ -1,6 +1,6 @@
 // One result as the page holds it: its numbers unpacked, and what can be asked of them.
 
-import { counts, scores, undoDifferences, unpacked } from "./decode.js";
+import { scores, undoDifferences, unpacked, unpackedMaps, unpackedPlanes } from "./decode.js";
 import { percent, probability, short } from "./elements.js";
 import { countsAt, expectedFalseMarks, FIXED_ONLY, histogram, marksOf } from "./decide.js";
 
@@ -11,8 +11,7 @@ const CONTEXT_KINDS = { 1: "needed", 0: "undecided", "-1": "not needed" };
 export class Result {
   /** Unpack the data of the page. */
   static async of(data) {
-    const maps = {};
-    for (const [name, text] of Object.entries(data.layers.maps)) maps[name] = scores(await unpacked(text), data.layers);
+    const maps = await unpackedMaps(data.layers);
     if (data.certificate) maps.radius = scores(await unpacked(data.certificate.radii), { kind: "single" });
     const samples = await unpackedSamples(data.samples);
     const compared = data.compared ? await comparedOf(data.compared) : null;
@@ -143,10 +142,9 @@ export class Result {
         ? new Int8Array(this.size)
         : marksOf(this.counts, this.sides, alpha, this.inEffect, this.harmonic, this);
     }
-    const shares = { 1: 0, 0: 0, "-1": 0 };
-    for (let p = 0; p < this.size; p++) if (!this.tested || this.tested[p]) shares[this.marks[p]] += 1;
-    for (const mark of Object.keys(shares)) shares[mark] /= this.testedSize;
-    this.shares = shares;
+    const { marks, tested, testedSize } = this;
+    const [below, undecided, above] = countsOf(marks, tested);
+    this.shares = { 1: above / testedSize, 0: undecided / testedSize, "-1": below / testedSize };
     const needed = this.refused ? 0 : this.needed[correction][place];
     this.tooFew = this.n < needed ? needed : null;
     this.expected = correction === "none" && !this.anyTime ? expectedFalseMarks(this.tails, alpha, this.testedSize) : null;
@@ -157,6 +155,13 @@ export class Result {
   }
 }
 
+/** How many of the tested features are below the threshold, undecided and above it. */
+function countsOf(marks, tested) {
+  const counts = new Uint32Array(3);
+  for (let p = 0; p < marks.length; p++) if (!tested || tested[p]) counts[marks[p] + 1] += 1;
+  return counts;
+}
+
 /** A score of maps of this kind; those in steps have few digits. */
 function written(score, { kind, low, high }, digits = 4) {
   return kind === "steps" ? `≈ ${short(score, 2, (high - low) / 255)}` : short(score, digits);
@@ -164,17 +169,11 @@ function written(score, { kind, low, high }, digits = 4) {
 
 /** Both parts of a comparison, with their maps. */
 async function comparedOf(data) {
-  const maps = {};
-  for (const [part, text] of Object.entries(data.maps)) maps[part] = scores(await unpacked(text), data);
-  return { ...data, maps };
+  return { ...data, maps: await unpackedMaps(data) };
 }
 
-export async function unpackedSamples(data) {
-  const { n, size, encoding } = data;
+export async function unpackedSamples({ n, size, encoding, ...data }) {
   if (encoding === "cells") return { n, size, encoding, cells: undoDifferences(await unpacked(data.cells), size) };
-  const samples = { n, size, encoding };
-  for (const name of ["below", "upTo"]) {
-    if (data[name]) samples[name] = undoDifferences(counts(await unpacked(data[name]), data.bits), size);
-  }
-  return samples;
+  const at = data.at ? await unpackedPlanes(data.at) : null;
+  return { n, size, encoding, below: await unpackedPlanes(data.below), at };
 }

@@ -1,6 +1,6 @@
 // The rows of a table: a result of each, decided on the same terms, and which of them stand where.
 
-import { scores, unpacked } from "./decode.js";
+import { scores, unpacked, unpackedMaps } from "./decode.js";
 import { Result, unpackedSamples } from "./result.js";
 
 const STRONG = 0.99; // share of the decided cells that have a colour of their own; the others have the strongest
@@ -10,8 +10,8 @@ export class Rows {
   static async of({ rows, layers, compared, ...shared }) {
     const size = shared.shape[0];
     const own = (maps, k) => Object.fromEntries(Object.entries(maps).map(([name, map]) => [name, map.subarray(k * size, (k + 1) * size)]));
-    const maps = await unpackedMaps(layers.maps, layers);
-    const both = compared ? await unpackedMaps(compared.maps, compared) : null;
+    const maps = await unpackedMaps(layers);
+    const both = compared ? await unpackedMaps(compared) : null;
     const made = new Rows();
     Object.assign(made, shared, { layers, compared, size, names: shared.names });
     made.each = await Promise.all(
@@ -107,12 +107,6 @@ export class Rows {
     const score = (k) => mine(k).score(mine(k).main, by);
     return places.sort((a, b) => side * (mine(b).marks[by] - mine(a).marks[by] || score(b) - score(a)) || a - b);
   }
-}
-
-async function unpackedMaps(packed, kind) {
-  const maps = {};
-  for (const [name, text] of Object.entries(packed)) maps[name] = scores(await unpacked(text), kind);
-  return maps;
 }
 
 /** Places of numbers, the largest first; equal ones in their order. */

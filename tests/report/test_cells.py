@@ -8,7 +8,7 @@ import pytest
 
 from metfa import stats
 from metfa.report import _cells
-from metfa.report._cells import Samples, edges_of
+from metfa.report._cells import Edges, Samples, edges_of
 
 RNG = np.random.default_rng(0)
 VALUES = {
@@ -35,12 +35,28 @@ def counts(samples, edge):
     if data["encoding"] == "cells":
         cells = np.cumsum(bytes_of(data["cells"]).reshape(n, size), axis=0, dtype=np.uint8)
         return (cells > 2 * edge + 1).sum(0), (cells < 2 * edge + 1).sum(0)
-    dtype = np.uint8 if data["bits"] == 8 else np.dtype("<u2")
-    below, up_to = (
-        np.cumsum(bytes_of(data.get(name, data["below"]), dtype).reshape(-1, size), axis=0, dtype=dtype)[edge]
-        for name in ("below", "upTo")
-    )
-    return n - up_to, below
+    below = planes_of(data["below"])[edge].ravel()
+    at = planes_of(data["at"])[edge].ravel() if "at" in data else 0
+    return n - below - at, below
+
+
+def planes_of(packed):
+    """Planes, number by number, as the page reads them."""
+    found = []
+    for text in packed["planes"]:
+        of_bytes = bytes_of(text).astype(np.int64).reshape(packed["bits"] // 8, -1)
+        folded = sum(low << (8 * k) for k, low in enumerate(of_bytes)).tolist()
+        apart = []
+        for p, number in enumerate(folded):
+            left = apart[-1] if apart else 0
+            above = apart[p - packed["columns"]] if p >= packed["columns"] else left
+            apart.append((-(number + 1) // 2 if number % 2 else number // 2) + (left + above) // 2)
+        found.append(np.array(apart) + (found[-1] if found else 0))
+    return np.array(found)
+
+
+def samples_of(values, thresholds, **settings):
+    return Samples.of(values, Edges.of(values, thresholds, **settings))
 
 
 @pytest.mark.parametrize("one_by_one", [True, False])
@@ -48,9 +64,9 @@ def counts(samples, edge):
 def test_counts_at_every_edge_are_those_of_the_test(name, one_by_one, monkeypatch):
     if not one_by_one:
         monkeypatch.setattr(_cells, "MOST_CELLS", 0)
-    monkeypatch.setattr(_cells, "BLOCK", 90)  # several blocks of rows or columns, the last one smaller
+    monkeypatch.setattr(_cells, "BLOCK", 90)  # several blocks of rows, the last one smaller
     values = VALUES[name]
-    samples = Samples.of(values, [0.0, float(np.median(values.astype(float))), 1e300])
+    samples = samples_of(values, [0.0, float(np.median(values.astype(float))), 1e300])
     assert samples.data["encoding"] == ("cells" if one_by_one else "counts")
     assert len(samples.edges) <= (127 if one_by_one else 15)
     for edge, height in enumerate(samples.edges):
@@ -79,8 +95,8 @@ def test_never_more_edges_than_fit(most):
 def test_many_features_get_few_edges(monkeypatch):
     monkeypatch.setattr(_cells, "MOST_CELLS", 0)
     monkeypatch.setattr(_cells, "COUNTS", 100)
-    assert len(Samples.of(RNG.random((4, 10)), [0.5]).edges) == 5
-    assert len(Samples.of(RNG.random((4, 1000)), [0.5]).edges) == 3
+    assert len(samples_of(RNG.random((4, 10)), [0.5]).edges) == 5
+    assert len(samples_of(RNG.random((4, 1000)), [0.5]).edges) == 3
 
 
 @pytest.mark.parametrize("one_by_one", [True, False])
@@ -89,11 +105,11 @@ def test_scores_at_0_to_rounding_are_on_neither_side_of_it(one_by_one, monkeypat
     if not one_by_one:
         monkeypatch.setattr(_cells, "MOST_CELLS", 0)
     values = np.where(RNG.random((20, 30)) < 0.5, 1e-7, RNG.normal(size=(20, 30)))
-    samples = Samples.of(values, [0.0], zone=1e-6)
+    samples = samples_of(values, [0.0], zone=1e-6)
     (at,) = np.flatnonzero(samples.edges == 0)
     above, below = counts(samples, at)
     assert np.array_equal(above, (values > 1e-6).sum(0))
     assert np.array_equal(below, (values < -1e-6).sum(0))
     assert not ((np.abs(samples.edges) <= 1e-6) & (samples.edges != 0)).any()
-    near = Samples.of(np.linspace(-5e-7, 5e-7, 40).reshape(20, 2), [0.0], zone=1e-6)
+    near = samples_of(np.linspace(-5e-7, 5e-7, 40).reshape(20, 2), [0.0], zone=1e-6)
     assert near.edges.tolist() == [0.0]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from metfa.stats._blocks import feature_blocks
+from metfa.stats.blocks import feature_blocks
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (10,), (7, 5), (3, 1, 8), (2, 3, 4, 5), (4, 0, 3)])

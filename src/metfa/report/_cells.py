@@ -9,17 +9,19 @@ Between edges nothing is known.
 from __future__ import annotations
 
 import base64
+import math
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from metfa._base.mapped import unload
+from metfa.report._planes import as_words, packed_planes
 from metfa.results.moments import ends_of
+from metfa.stats.sorted_once import counts_below
 
-__all__ = ["Samples", "edges_of", "packed", "placed"]
+__all__ = ["Edges", "Samples", "edges_of", "packed", "placed"]
 
 MOST_EDGES = 127  # cells 0..254, which fit a byte
 MOST_CELLS = 2**24  # so many samples are kept one by one; more are kept as counts at fewer edges
@@ -28,15 +30,18 @@ MOST_EDGES_OF_COUNTS, FEWEST_EDGES = 15, 3
 MOST_EDGES_OF_ROWS = 31  # of each row of a table, whose page holds many
 BLOCK = 2**20  # values that are sorted into cells at once
 DEFLATE = 6  # level: 9 takes several times as long and saves one percent
-READ_AT_ONCE = 2**22  # values that are read from a file at once
 
 
 @dataclass(frozen=True)
-class Samples:
-    """Samples of one input: the edges, and the cells as JSON data for the page."""
+class Edges:
+    """Where the number line is cut, and how samples are kept: one by one, or as counts.
 
-    edges: np.ndarray
-    data: dict[str, Any]
+    Scores up to `zone` from 0 count as 0, as in a decision about the sign (see `Terms.unit`).
+    """
+
+    numbers: np.ndarray
+    one_by_one: bool
+    zone: float = 0.0
 
     @classmethod
     def of(
@@ -46,29 +51,63 @@ class Samples:
         region: np.ndarray | None = None,
         zone: float = 0.0,
         n_rows: int = 1,
-    ) -> Samples:
-        """From samples (n, features); the `thresholds` become edges, and without any there are no edges.
+        ends: tuple[float, float] | None = None,
+    ) -> Edges:
+        r"""For samples (n, \*features); the `thresholds` become edges, and without any there are no edges.
 
-        With a `region`, the features are those outside of it, and 0 stands at its places. Scores up to `zone` from 0
-        count as 0, as in a decision about the sign (see `Terms.unit`). They share the page with those of the other
-        `n_rows` of a table.
+        With a `region`, the features are those outside of it, and 0 stands at its places. They share the page with
+        those of the other `n_rows` of a table. `ends`: the lowest and the highest sample, where these are known.
         """
         n, size = len(values), values[0].size if region is None else region.size
         one_by_one = n * size * n_rows <= MOST_CELLS
         most = max(FEWEST_EDGES, min(MOST_EDGES_OF_COUNTS, COUNTS // (2 * size * n_rows)))
         if one_by_one:
             most = MOST_EDGES if n_rows == 1 else MOST_EDGES_OF_ROWS
-        low, high = ends_of(values)
+        low, high = ends or ends_of(values)
         if region is not None:
             low, high = min(low, 0.0), max(high, 0.0)
         edges = edges_of(low, high, thresholds, most) if thresholds else np.empty(0)
-        edges = edges[(edges == 0) | (np.abs(edges) > zone)]
-        data = (
-            _sorted_cells(placed(values, region), edges, zone)
-            if one_by_one
-            else _counts(_blocks(values, region, size, zone), edges, n, size)
-        )
-        return cls(edges, {"n": n, "size": size, **data})
+        return cls(edges[(edges == 0) | (np.abs(edges) > zone)], one_by_one, zone)
+
+    def heights(self, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers for scores of a dtype, and the places among them of two for each edge, (2, edges).
+
+        The scores below the first are those below the edge, and the scores below the second are those at it too. Most
+        edges are no number of the dtype. Then both are the same: the next number above the edge.
+        """
+        precise = np.float32 if dtype in (np.float16, np.float32) else np.float64
+        with np.errstate(over="ignore"):
+            nearest = self.numbers.astype(precise)
+        above, zone = np.nextafter(nearest, precise(np.inf)), precise(self.zone)
+        below = np.where(nearest < self.numbers, above, nearest)
+        up_to = np.where(nearest <= self.numbers, above, nearest)
+        if zone:
+            below[self.numbers == 0], up_to[self.numbers == 0] = -zone, np.nextafter(zone, precise(np.inf))
+        numbers, places = np.unique(np.stack([below, up_to]), return_inverse=True)
+        return numbers, places.reshape(2, -1)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples of one input: the edges, and the cells or counts as JSON data for the page."""
+
+    edges: np.ndarray
+    data: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls, values: np.ndarray, edges: Edges, region: np.ndarray | None = None, below: np.ndarray | None = None
+    ) -> Samples:
+        r"""From samples (n, \*features); `below`: how many lie below each of the heights, where that is known."""
+        shape = values.shape[1:] if region is None else region.shape
+        if edges.one_by_one:
+            data = _sorted_cells(placed(values, region), edges.numbers, edges.zone)
+        else:
+            counts = _counts(values, edges, below)
+            if region is not None:
+                counts = _around(counts, region, edges.numbers, len(values))
+            data = _as_planes(counts, shape)
+        return cls(edges.numbers, {"n": len(values), "size": math.prod(shape), **data})
 
 
 def placed(values: np.ndarray, region: np.ndarray | None) -> np.ndarray:
@@ -118,59 +157,25 @@ def _sorted_cells(values: np.ndarray, edges: np.ndarray, zone: float) -> dict[st
     return {"encoding": "cells", "cells": packed(cells)}
 
 
-def _counts(blocks: Iterable[tuple[slice, np.ndarray]], edges: np.ndarray, n: int, size: int) -> dict[str, Any]:
-    """Counts of each feature's samples below each edge, and up to it if any lie at one; each less the edge before."""
-    dtype = np.dtype(np.uint8 if n < 2**8 else "<u2" if n < 2**16 else "<u4")
-    below, up_to = np.empty((2, len(edges), size), dtype)
-    for columns, block in blocks:
-        for counts, compare, bounds in zip(
-            (below, up_to), (np.less, np.less_equal), _bounds(edges, block), strict=True
-        ):
-            before = 0
-            for count, bound in zip(counts, bounds, strict=True):
-                found = _count(compare(block, bound), dtype)
-                count[columns], before = found - before, found
-    data: dict[str, Any] = {"encoding": "counts", "bits": 8 * dtype.itemsize, "below": packed(below)}
-    if (below != up_to).any():
-        data["upTo"] = packed(up_to)
-    return data
-
-
-def _blocks(
-    values: np.ndarray, region: np.ndarray | None, size: int, zone: float
-) -> Iterator[tuple[slice, np.ndarray]]:
-    """Samples of some features at a time, in a dtype that is quick to compare with numbers of float64."""
-    width = max(1, READ_AT_ONCE // len(values))
-    outside = np.ones(size, bool) if region is None else ~region.ravel()
-    stop = 0
-    for start in range(0, size, width):
-        columns = slice(start, min(start + width, size))
-        within = outside[columns]
-        first, stop = stop, stop + int(within.sum())
-        block = np.ascontiguousarray(values.reshape(len(values), -1)[:, first:stop])
-        unload(values)
-        if region is not None:
-            whole = np.zeros((len(block), len(within)), block.dtype)
-            whole[:, within] = block
-            block = whole
-        block = block if block.dtype == np.float32 else block.astype(np.float64)
-        if zone:
-            block = np.where(np.abs(block) <= zone, block.dtype.type(0), block)
-        yield columns, block
-
-
-def _bounds(edges: np.ndarray, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the block's precision that compare as the edges do: ``v < e`` as the next up, ``v <= e`` next down."""
-    with np.errstate(over="ignore"):
-        nearest = edges.astype(block.dtype)
-    up = np.where(nearest < edges, np.nextafter(nearest, block.dtype.type(np.inf)), nearest)
-    down = np.where(nearest > edges, np.nextafter(nearest, block.dtype.type(-np.inf)), nearest)
-    return up, down
-
-
-def _count(hits: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Number of hits in each column; a byte holds those of 255 rows, and bytes are quick to add."""
-    counts = np.zeros(hits.shape[1], dtype)
-    for start in range(0, len(hits), 255):
-        counts += hits[start : start + 255].view(np.uint8).sum(axis=0, dtype=np.uint8)
+def _counts(values: np.ndarray, edges: Edges, below: np.ndarray | None) -> np.ndarray:
+    """Counts of each feature's samples below each edge, and at it: (2, edges, features)."""
+    heights, places = edges.heights(values.dtype)
+    found = counts_below(values, heights) if below is None else below
+    counts = found.reshape(len(heights), -1).astype(as_words(len(values)))[places]
+    counts[1] -= counts[0]
     return counts
+
+
+def _around(counts: np.ndarray, region: np.ndarray, edges: np.ndarray, n: int) -> np.ndarray:
+    """Counts of a context at their places in the map, and those of each feature of its object, whose scores are 0."""
+    whole = np.empty((*counts.shape[:2], region.size), counts.dtype)
+    whole[..., ~region.ravel()] = counts
+    whole[..., region.ravel()] = n * np.stack([edges > 0, edges == 0])[..., None]
+    return whole
+
+
+def _as_planes(counts: np.ndarray, shape: tuple[int, ...]) -> dict[str, Any]:
+    """Counts as planes of the shape of the map; those at the edges only if there are any."""
+    below, at = counts.reshape(*counts.shape[:2], *shape)
+    data = {"encoding": "counts", "below": packed_planes(below)}
+    return {**data, "at": packed_planes(at)} if at.any() else data

@@ -10,7 +10,7 @@ import numpy as np
 
 from metfa.plot.kinds import Kind, Series, Volume
 from metfa.plot.readings import place_noun
-from metfa.report._cells import Samples, packed, placed
+from metfa.report._cells import Edges, Samples, packed, placed
 from metfa.report._certificate import certificate_of
 from metfa.report._compared import classes_of, compared_of
 from metfa.report._deciding import deciding
@@ -24,10 +24,12 @@ from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.moments import ends_of
 from metfa.results.rules import AfterALook, break_in_words
 from metfa.results.sample import AttributionSample
+from metfa.results.scores import interval_and_smoothed
 from metfa.results.summary import Summary, summarise
 from metfa.results.terms import Terms
 from metfa.results.thresholds import resolved, zone_of
 from metfa.segmentation.explanation import ContextExplanation
+from metfa.stats import ConfidenceInterval
 from metfa.text.reading import harmless_text
 
 __all__ = ["Content", "check_drawable", "rule_in_words"]
@@ -98,20 +100,24 @@ class Content:
             region, sample, tested = None, result, result
         if not tested.n_features:
             raise ValueError(f"`results`: {name!r} has no features to show")
-        check_drawable(name, tested)
+        ends = check_drawable(name, tested)
         if terms.sides is not None:
             terms = replace(terms, sides=tuple(map(harmless_text, terms.sides)))
         threshold = _threshold(result, terms)
         known = terms
         if not math.isnan(threshold):
             known = replace(terms, threshold=threshold, correction=terms.in_effect, nothing=())
-        summary, certificate = _decided(result, tested, terms, known, confidence_level, flips_from, region)
-        flips = cautions(sample, 0, flips_from)
         stops = [] if math.isnan(threshold) else [threshold, 0.0] if sample.signed else [threshold]
         stops += [stop] if stops and stop is not None else []
         zone = float(zone_of(np.zeros(1), terms.unit, tested.values).flat[0]) if 0.0 in stops else 0.0
         zone = 0.0 if any(0 < abs(stop) <= zone for stop in stops) else zone
-        samples = Samples.of(tested.values[terms.split :, 0], stops, region, zone)
+        values = tested.values[terms.split :, 0]
+        edges = Edges.of(values, stops, region, zone, ends=None if terms.split else ends)
+        heights = None if edges.one_by_one or terms.split else edges.heights(values.dtype)[0]
+        interval, smoothed, below = interval_and_smoothed(tested, confidence_level, heights)
+        samples = Samples.of(values, edges, region, None if below is None else below[:, 0])
+        summary, certificate = _decided(result, tested, terms, known, confidence_level, flips_from, region, interval)
+        flips = cautions(sample, 0, flips_from)
         at = np.flatnonzero(samples.edges == threshold)
         located = placed_kind(sample, axes)
         kind, plane = _kind(sample, located), plane_of(sample) if located is None else None
@@ -138,7 +144,7 @@ class Content:
             "rule": rule_in_words(sample, terms, given=given),
             "split": terms.split,
             "samples": samples.data,
-            "layers": layers_of(tested, confidence_level, lambda scores: placed(scores, region)),
+            "layers": layers_of(tested, confidence_level, lambda scores: placed(scores, region), (interval, smoothed)),
             "certificate": certificate,
             **deciding(tested, terms),
             "signed": bool(sample.signed),
@@ -158,13 +164,17 @@ class Content:
         return cls(name, kind, data, about_of(sample), paragraph, lines, classes_of(sample), warned)
 
 
-def check_drawable(name: str, sample: AttributionSample) -> None:
-    """Raise for scores whose sums and differences overflow."""
-    parts = (sample, *(sample.pair or ()))
-    arrays = [values for part in parts for values in (part.values, part.vanilla) if values is not None]
-    largest = max(abs(end) for values in arrays for end in ends_of(values))
+def check_drawable(name: str, sample: AttributionSample) -> tuple[float, float]:
+    """Lowest and highest of the samples; raises for scores whose sums and differences overflow."""
+    own, parts = ends_of(sample.values), sample.pair or ()
+    others = [
+        *(part.values for part in parts),
+        *(part.vanilla for part in (sample, *parts) if part.vanilla is not None),
+    ]
+    largest = max(abs(end) for ends in (own, *map(ends_of, others)) for end in ends)
     if largest > LARGEST:
         raise ValueError(f"scores of {largest:.3g}, as of {name!r}, are too large to be drawn: divide them by a number")
+    return own
 
 
 def rule_in_words(sample: AttributionSample, terms: Terms, *, given: bool) -> str:
@@ -203,6 +213,7 @@ def _decided(
     confidence_level: float,
     flips_from: float,
     region: np.ndarray | None,
+    interval: ConfidenceInterval | None,
 ) -> tuple[Summary | str, dict[str, Any] | None]:
     """The summary, or why there is none, and the certified radii; `known` are the terms with the threshold found."""
     try:
@@ -210,7 +221,7 @@ def _decided(
     except TooFewSamplesError as error:
         return str(error), None
     certificate = certificate_of(tested, terms, decision, lambda radii: placed(radii, region))
-    return summarise(tested, decision, confidence_level, flips_from)[0], certificate
+    return summarise(tested, decision, confidence_level, flips_from, interval)[0], certificate
 
 
 def _kind(sample: AttributionSample, located: Series | Volume | None) -> str:

@@ -12,8 +12,10 @@ from metfa._base.lazy import needs_extra
 from metfa._base.palettes import SCORES, SIGNED_SCORES
 from metfa.plot.images import scale_end
 from metfa.report._cells import packed
+from metfa.report._planes import as_words, packed_planes
 from metfa.results.sample import AttributionSample
-from metfa.results.scores import interval_of, why_no_ends
+from metfa.results.scores import interval_and_smoothed, why_no_ends
+from metfa.stats import ConfidenceInterval
 
 __all__ = ["colours_of", "layers_of", "written"]
 
@@ -22,23 +24,27 @@ STEPS = 2**8 - 1
 FEW_FEATURES = 2**12  # up to so many, scores are written to all digits
 MANY_FEATURES = 2**19  # with more, maps are written in steps
 SINGLE = (1e-30, 1e30)  # magnitudes that single precision holds
-DTYPES = {"steps": "u1", "single": "<f4", "double": "<f8"}
+DTYPES = {"single": "<f4", "double": "<f8"}
 
 
 def layers_of(
-    sample: AttributionSample, confidence_level: float, placed: Callable[[np.ndarray], np.ndarray]
+    sample: AttributionSample,
+    confidence_level: float,
+    placed: Callable[[np.ndarray], np.ndarray],
+    sorted_scores: tuple[ConfidenceInterval | None, np.ndarray | None] | None = None,
 ) -> dict[str, Any]:
     """The maps of a sample, of all its inputs one after the other, and the exact level of its bounds.
 
+    `sorted_scores` are its interval and its smoothed scores, of `interval_and_smoothed`, where the caller has them.
     `placed` puts the features of the sample where the page shows them, such as a context around its object.
     """
     maps = {"mean": sample.mean()}
     if sample.vanilla is not None and not sample.of_effects:  # as of a population
         maps = {"vanilla": sample.vanilla, **maps}
     layers: dict[str, Any] = {"level": None, "missing": None}
-    interval = interval_of(sample, confidence_level)
+    interval, smoothed = sorted_scores or interval_and_smoothed(sample, confidence_level)[:2]
     if interval is not None:
-        maps |= {} if sample.of_effects else {"smoothed": sample.smoothed(confidence_level)}
+        maps |= {} if smoothed is None else {"smoothed": smoothed}
         maps |= {"lower": interval.low, "upper": interval.high}
         layers["level"] = interval.confidence_level
     else:
@@ -51,10 +57,15 @@ def written(maps: dict[str, np.ndarray], placed: Callable[[np.ndarray], np.ndarr
     stacked = np.stack([scores.astype(np.float64) for scores in maps.values()])
     low, high = float(stacked.min()), float(stacked.max())
     kind = _kind(stacked)
+    shown = {"low": low, "high": high, "top": scale_end(stacked), "kind": kind}
+    if kind == "steps":
+        steps = [_steps(placed(scores), low, high) for scores in stacked]
+        planes = packed_planes(np.stack(steps).reshape(len(steps), -1, steps[0].shape[-1]))
+        return {**shown, **planes, "maps": list(maps)}
     packed_maps = {
-        name: packed(_written(placed(scores), kind, low, high)) for name, scores in zip(maps, stacked, strict=True)
+        name: packed(placed(scores).astype(DTYPES[kind])) for name, scores in zip(maps, stacked, strict=True)
     }
-    return {"low": low, "high": high, "top": scale_end(stacked), "kind": kind, "maps": packed_maps}
+    return {**shown, "maps": packed_maps}
 
 
 def colours_of(*, signed: bool) -> str:
@@ -75,7 +86,5 @@ def _kind(stacked: np.ndarray) -> str:
     return "double" if exact else "single"
 
 
-def _written(scores: np.ndarray, kind: str, low: float, high: float) -> np.ndarray:
-    if kind == "steps":
-        scores = np.rint(np.clip((scores - low) / ((high - low) or 1.0), 0, 1) * STEPS)
-    return scores.astype(DTYPES[kind])
+def _steps(scores: np.ndarray, low: float, high: float) -> np.ndarray:
+    return np.rint(np.clip((scores - low) / ((high - low) or 1.0), 0, 1) * STEPS).astype(as_words(STEPS))

@@ -12,7 +12,7 @@ from metfa import stats
 from metfa._base.percents import counted, percent
 from metfa._base.provenance import method_of, printable
 from metfa.plot.cells import Cells, name_of_row, rows_in_words
-from metfa.report._cells import Samples, packed
+from metfa.report._cells import Edges, Samples, packed
 from metfa.report._compared import classes_of, compared_of, names_of
 from metfa.report._content import Content, check_drawable, rule_in_words
 from metfa.report._deciding import deciding
@@ -146,7 +146,8 @@ def samples_of_row(one: AttributionSample, split: int, threshold: float, zone: f
     stops = [] if math.isnan(threshold) else [threshold, 0.0] if one.signed else [threshold]
     if 0.0 not in stops or any(0 < abs(stop) <= zone for stop in stops):
         zone = 0.0
-    samples = Samples.of(one.values[split:, 0], stops, zone=zone, n_rows=n_rows)
+    values = one.values[split:, 0]
+    samples = Samples.of(values, Edges.of(values, stops, zone=zone, n_rows=n_rows))
     at = np.flatnonzero(samples.edges == threshold)
     return {
         "edges": packed(samples.edges.astype("<f8")),

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from metfa import stats
-from metfa._base.mapped import unload
+from metfa._base.threaded import threaded
+from metfa.stats.blocks import each_block, sums_over
 
-__all__ = ["ends_of", "largest_of", "mean_of", "median_of", "of_both_signs", "std_of"]
+__all__ = ["ends_of", "ends_of_each", "first_signed", "largest_of", "mean_of", "median_of", "of_both_signs", "std_of"]
 
-AT_A_TIME = 2**18  # scores whose ends are looked for at a time; of large maps one map
+AT_A_TIME = 2**18  # scores at a time
 
 
 def ends_of(values: np.ndarray) -> tuple[float, float]:
-    r"""Lowest and highest of samples (n, \*shape), few samples at a time; NaN if any is."""
+    r"""Lowest and highest of samples (n, \*shape), few scores at a time; NaN if any is."""
     low, high = math.inf, -math.inf
-    step = max(1, AT_A_TIME // max(1, math.prod(values.shape[1:])))
-    for start in range(0, len(values), step):
-        part = values[start : start + step]
-        low, high = float(np.minimum(low, part.min())), float(np.maximum(high, part.max()))
-        unload(values)
+    for lowest, highest in each_block(lambda block: (block.min(), block.max()), values, AT_A_TIME):
+        low, high = float(np.minimum(low, lowest)), float(np.maximum(high, highest))
     return low, high
 
 
@@ -51,29 +50,29 @@ def std_of(values: np.ndarray) -> np.ndarray:
         raise ValueError("`std` needs at least 2 samples, got 1")
     scale = _scale(values)
     mean = _mean(values, scale)
-    squares = np.zeros_like(mean)
-    for sample in values:
-        squares += (sample * scale - mean) ** 2
-        unload(values)
-    return (np.sqrt(squares / (len(values) - 1)) / scale).astype(_at_least_float32(values.dtype))
+
+    def squares(total: np.ndarray, sample: np.ndarray, index: tuple[slice, ...]) -> None:
+        total += ((sample if scale == 1 else sample * scale) - mean[index]) ** 2
+
+    return (np.sqrt(sums_over(values, squares) / (len(values) - 1)) / scale).astype(_at_least_float32(values.dtype))
 
 
 def _scale(values: np.ndarray) -> float:
     """A power of two, 1 for ordinary values, with which all sums and squares are floats; it rounds nothing."""
     if values.dtype != np.float64 or values.size == 0:
         return 1.0
-    exponent = max(math.frexp(max(float(sample.max()), -float(sample.min())))[1] for sample in values)
+    exponent = max(threaded(lambda one: math.frexp(max(float(one.max()), -float(one.min())))[1], values))
     return math.ldexp(1.0, max(-1000, min(1000, -exponent))) if abs(exponent) > 400 else 1.0
 
 
 def _mean(values: np.ndarray, scale: float) -> np.ndarray:
     """Mean in float64, one sample at a time and relative to the first, so that a constant stays exact."""
     first = values[0].astype(np.float64) * scale
-    total = np.zeros_like(first)
-    for sample in values[1:]:
-        total += sample * scale - first
-        unload(values)
-    return first + total / len(values)
+
+    def differences(total: np.ndarray, sample: np.ndarray, index: tuple[slice, ...]) -> None:
+        total += (sample if scale == 1 else sample * scale) - first[index]
+
+    return first + sums_over(values[1:], differences) / len(values)
 
 
 def _at_least_float32(dtype: np.dtype) -> np.dtype:
@@ -85,8 +84,17 @@ def of_both_signs(values: np.ndarray) -> tuple[int, float, float] | None:
 
     They are if the lowest lies below 0 by more than 5 % of the highest; less counts as noise of scores with one sign.
     """
-    for row in range(values.shape[1] if values.size else 0):
-        lowest, highest = ends_of(values[:, row])
+    return first_signed(ends_of_each(values))
+
+
+def first_signed(ends: Iterable[tuple[float, float]]) -> tuple[int, float, float] | None:
+    """`of_both_signs` of the ends of each input."""
+    for row, (lowest, highest) in enumerate(ends):
         if lowest < 0 and -lowest > 0.05 * highest:
             return row, lowest, highest
     return None
+
+
+def ends_of_each(values: np.ndarray) -> Iterator[tuple[float, float]]:
+    r"""`ends_of` each input of values (n, batch, \*features), one after the other."""
+    return (ends_of(values[:, row]) for row in range(values.shape[1] if values.size else 0))

@@ -10,14 +10,12 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.validation import check_flag
-from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.results.cautions import FLIPS_FROM
 from metfa.results.certified import certified, ranks_within
 from metfa.results.guarantees import Guarantee, guarantee
 from metfa.results.outlook import Outlook, outlook
 from metfa.results.shown import Shown
 from metfa.results.stopping import of_a_fixed_number
-from metfa.results.thresholds import UNMOVED
 
 if TYPE_CHECKING:
     from metfa.results.summary import Summary
@@ -90,16 +88,12 @@ class AttributionSample(Shown):
         m = self.n_features if check_flag(simultaneous, "simultaneous") and self.n_features else 1
         if simultaneous and ranks is not None:
             raise ValueError("`ranks` have a level of their own: give only one of `ranks` and `simultaneous`")
-        self._look()
-        if self.unmoved.any():
-            warn(f"intervals of width 0 say nothing: {UNMOVED} ({self.unmoved.sum()})", DegenerateAttributionsWarning)
+        self._look_at_intervals()
         level = 0.95 if confidence_level is None else confidence_level
-        if self.any_time and ranks is None:
-            return stats.median_interval(self.values, ranks=stats.sequence_ranks(self.n_samples, level, n_features=m))
+        if ranks is None:
+            return stats.median_interval(self.values, ranks=self._ranks_at(level, m))
         if self.any_time and isinstance(ranks, stats.Ranks) and not ranks.sequential:
             raise of_a_fixed_number("`ranks` are", level)
-        if simultaneous:
-            return stats.median_interval(self.values, ranks=stats.median_ranks(self.n_samples, level, n_features=m))
         return stats.median_interval(self.values, confidence_level, ranks=ranks)
 
     def certified_radius(

@@ -13,6 +13,7 @@ import numpy as np
 from metfa import stats
 from metfa._base.percents import counted, percent
 from metfa._base.provenance import printable
+from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.results.cautions import predicted
 from metfa.results.decisions import samples_for_interval
 from metfa.results.joining import grown, read_only, with_record
@@ -68,6 +69,16 @@ class Samples:
         for one in (self, *(self.pair or ())):  # a look at differences is one at both parts
             if one.n_samples not in one.looks:
                 one.looks.append(one.n_samples)
+
+    def _look_at_intervals(self) -> None:
+        self._look()
+        if self.unmoved.any():
+            warn(f"intervals of width 0 say nothing: {UNMOVED} ({self.unmoved.sum()})", DegenerateAttributionsWarning)
+
+    def _ranks_at(self, confidence_level: float, n_features: int = 1) -> stats.Ranks:
+        """Ranks of the intervals of a level, which is that of `n_features` together."""
+        ranks_of = stats.sequence_ranks if self.any_time else stats.median_ranks
+        return ranks_of(self.n_samples, confidence_level, n_features=n_features)
 
     @property
     def looks(self) -> list[int]:

@@ -9,12 +9,13 @@ import numpy as np
 
 from metfa._base.percents import percent
 from metfa.results.cautions import outside, trimming
+from metfa.stats import median_ranks, sorted_once
 
 if TYPE_CHECKING:
     from metfa.results.sample import AttributionSample
     from metfa.stats import ConfidenceInterval
 
-__all__ = ["Scores", "interval_of", "values_of_features", "why_no_ends"]
+__all__ = ["Scores", "interval_and_smoothed", "interval_of", "values_of_features", "why_no_ends"]
 
 
 @dataclass(frozen=True)
@@ -71,13 +72,13 @@ class Scores:
         vanilla = None if vanilla is None else vanilla.astype(np.float64)
         kind = "any-time " * sample.any_time
         quantity = "score" if sample.pair is None else "difference"
-        interval = interval_of(sample, confidence_level)
-        if interval is None:
+        interval, smoothed, _ = interval_and_smoothed(sample, confidence_level)
+        if interval is None or smoothed is None:
             called = f"the only {noun}" if sample.n_samples == 1 else f"median of {sample.n_samples:,} {noun}s"
             medians = sample.median().astype(np.float64)
             return cls(medians, called, vanilla, None, 0.0, kind, np.zeros(medians.shape, bool), quantity)
         ends = interval.low.astype(np.float64), interval.high.astype(np.float64)
-        values = sample.smoothed(confidence_level).astype(np.float64)
+        values = smoothed.astype(np.float64)
         called = f"smoothed over {sample.n_samples:,} {noun}s, {trimming(sample, confidence_level)}"
         beyond = np.zeros(values.shape, bool) if vanilla is None else outside(sample.vanilla, interval)
         return cls(values, called, vanilla, ends, interval.confidence_level, kind, beyond, quantity)
@@ -108,6 +109,20 @@ def interval_of(sample: AttributionSample, confidence_level: float) -> Confidenc
     if sample.of_effects:
         return sample.mean_interval(confidence_level) if not sample.any_time and sample.n_samples > 2 else None
     return None if sample.too_few_for(confidence_level) is not None else sample.confidence_interval(confidence_level)
+
+
+def interval_and_smoothed(
+    sample: AttributionSample, confidence_level: float, heights: np.ndarray | None = None
+) -> tuple[ConfidenceInterval | None, np.ndarray | None, np.ndarray | None]:
+    """`interval_of`, and where it is one of medians the smoothed scores, and how many samples lie below each height.
+
+    The samples are sorted once for all.
+    """
+    if sample.of_effects or sample.too_few_for(confidence_level) is not None:
+        return interval_of(sample, confidence_level), None, None
+    sample._look_at_intervals()
+    averaged = median_ranks(sample.n_samples, confidence_level)
+    return sorted_once.interval_and_smoothed(sample.values, sample._ranks_at(confidence_level), averaged, heights)
 
 
 def why_no_ends(sample: AttributionSample, confidence_level: float) -> str:

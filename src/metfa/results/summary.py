@@ -234,18 +234,17 @@ def false_marks_of(summary: Summary, terms: Terms, kinds: Mapping[int, str]) -> 
 
 
 def summarise(
-    sample: AttributionSample, decision: Decision, confidence_level: float, flips_from: float = FLIPS_FROM
-) -> tuple[Summary, ...]:
-    """Summary of each input of a sample: of a decision, and of intervals of a level."""
+    sample: AttributionSample, decision: Decision, confidence_level: float, flips_from: float = FLIPS_FROM,
+    interval: stats.ConfidenceInterval | None = None,
+) -> tuple[Summary, ...]:  # fmt: skip
+    """Summary of each input of a sample: of a decision, and of intervals of a level, which may be given."""
     marks, terms = decision.marks, decision.terms
     batch = len(marks)
-    by_input = decision.thresholds.size in (1, batch)
-    shown = np.broadcast_to(decision.thresholds.reshape(-1), (batch,)) if by_input else None
+    shown = np.broadcast_to(decision.thresholds.flat, (batch,)) if decision.thresholds.size in (1, batch) else None
     level = width = contradicted = trimmed = None
-    ranked = [None] * batch
-    if sample.population is not None and not terms.of_differences and 2 <= sample.n_features <= MOST_FEATURES:
-        ranked = [in_words(sample, row) for row in range(batch)]
-    interval = interval_of(sample, confidence_level)
+    few = sample.population is not None and not terms.of_differences and 2 <= sample.n_features <= MOST_FEATURES
+    ranked = [in_words(sample, row) if few else None for row in range(batch)]
+    interval = interval_of(sample, confidence_level) if interval is None else interval
     too_few = None if interval is not None else why_no_ends(sample, confidence_level)
     if interval is not None:
         level = interval.confidence_level
@@ -257,8 +256,8 @@ def summarise(
     false_marks = None
     if terms.correction is None and not decision.any_time:
         false_marks = stats.expected_false_marks(sample.n_samples - terms.split, terms.alpha, sample.n_features)
-    zones = zone_of(decision.thresholds, terms.unit, sample.values)
-    zones = np.broadcast_to(zones, marks.shape).reshape(batch, -1).max(axis=1, initial=0)
+    zones = np.broadcast_to(zone_of(decision.thresholds, terms.unit, sample.values), marks.shape)
+    zones = zones.reshape(batch, -1).max(axis=1, initial=0)
     near_zero = (decision.near_zero & (marks == 0)).reshape(batch, -1).sum(axis=1)
     return tuple(
         Summary(

@@ -11,7 +11,7 @@ import numpy as np
 from metfa import stats
 from metfa._base.validation import shown
 from metfa._base.warnings import DegenerateAttributionsWarning, SignedAttributionsWarning, warn
-from metfa.results.moments import ends_of, of_both_signs
+from metfa.results.moments import ends_of, ends_of_each, first_signed
 from metfa.results.rules import CUT, is_break
 from metfa.results.terms import Terms, check_fits
 from metfa.stats.contrasts import smallest_difference
@@ -90,7 +90,8 @@ def ruled(
     (`stats.contrast`), of which all samples are asked: that can only make fewer marks, so no error becomes more likely.
     """
     first = values[: split or None]
-    if is_break(rule) and (found := of_both_signs(first)) is not None:
+    ends = list(ends_of_each(first)) if is_break(rule) else []
+    if (found := first_signed(ends)) is not None:
         row, lowest, highest = found
         warn(
             f"the attributions are signed (input {row}: from {lowest:.3g} to {highest:.3g}): natural breaks would "
@@ -99,7 +100,10 @@ def ruled(
             SignedAttributionsWarning,
         )
     units = np.broadcast_to(np.array(unit, dtype=object), values.shape[1])
-    found = [_of_input(rule, first[:, row], values[:, row], units[row]) for row in range(values.shape[1])]
+    found = [
+        _of_input(rule, first[:, row], values[:, row], units[row], ends[row] if ends else None)
+        for row in range(values.shape[1])
+    ]
     flat = [(row, why) for row, (_, why) in enumerate(found) if why not in (None, NONE_FOUND, *EQUAL)]
     if flat:
         row, why = flat[0]
@@ -114,12 +118,16 @@ def ruled(
 
 
 def _of_input(
-    rule: Callable[[np.ndarray], Any], first: np.ndarray, values: np.ndarray, unit: float | None
+    rule: Callable[[np.ndarray], Any],
+    first: np.ndarray,
+    values: np.ndarray,
+    unit: float | None,
+    ends: tuple[float, float] | None,
 ) -> tuple[float, str | None]:
     if not is_break(rule):
         found = _of_rule(rule, first)
         return found, NONE_FOUND if math.isnan(found) else None
-    low, high = ends_of(first)
+    low, high = ends_of(first) if ends is None else ends
     differ = low < high and math.isfinite(low) and math.isfinite(high)  # else the rule says what is wrong
     if differ and (why := stats.contrast(values, unit=unit).nothing) is not None:
         return math.nan, why

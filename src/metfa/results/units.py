@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.mapped import at_features, unload
+from metfa._base.mapped import at_features
 from metfa._base.validation import as_list, check_number
 from metfa.results.moments import largest_of, mean_of, median_of
+from metfa.stats.blocks import sums_over
 
 __all__ = ["checked_unit", "unit_of"]
 
@@ -37,16 +38,16 @@ def _largest_median(values: np.ndarray) -> float:
     The features with the largest means give a bound. Only features with half of their samples beyond it can exceed it,
     so few medians are computed.
     """
-    n, shape = values.shape[0], values.shape[1:]
+    n = len(values)
     means = np.abs(mean_of(values)).ravel()
     if not means.size:
         return 0.0
     bound = _at(values, np.argsort(means, kind="stable")[-CANDIDATES:])
-    beyond = np.zeros(shape, np.int64)
-    for sample in values:
-        beyond += np.abs(sample) > bound
-        unload(values)
-    more = np.flatnonzero(2 * beyond >= n)
+
+    def add_beyond(total: np.ndarray, sample: np.ndarray, _: Any) -> None:
+        total += np.abs(sample) > bound
+
+    more = np.flatnonzero(2 * sums_over(values, add_beyond, np.int64) >= n)
     return max(bound, _at(values, more)) if more.size else bound
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from itertools import islice
 from typing import Any
 
+from metfa._base.threaded import waited_for
+
 __all__ = ["ahead", "in_turn"]
 
 AHEAD = 2  # chunks whose noise is drawn while the explainer works on an earlier one
-LOOKS = 0.1  # seconds between looks for Ctrl-C: libraries such as polars let it wake nobody who waits
 
 
 @contextmanager
@@ -36,7 +37,7 @@ def ahead(work: Callable[..., Any], items: Iterator[Any]) -> Iterator[Iterator[t
         drawing = deque(map(begun, islice(items, AHEAD)))
         while drawing:
             item, future = drawing.popleft()
-            result = _waited_for(future)
+            result = waited_for(future)
             drawing.extend(map(begun, islice(items, 1)))
             yield item, result
 
@@ -45,9 +46,3 @@ def ahead(work: Callable[..., Any], items: Iterator[Any]) -> Iterator[Iterator[t
     finally:
         stopping.set()
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _waited_for(future: Future[Any]) -> Any:
-    while not future.done():
-        wait([future], timeout=LOOKS)
-    return future.result()

@@ -11,11 +11,20 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import from_host, namespace, to_host, widen
-from metfa.stats._blocks import comparable, reduce_rows
+from metfa.stats._order import middle_of, ordered_copy
 from metfa.stats._ranks import Ranks, median_ranks
+from metfa.stats.blocks import reduce_rows
 from metfa.stats.validation import as_level, as_rows, refuse_nan
 
-__all__ = ["ConfidenceInterval", "mean_interval", "median_interval", "smoothed_median"]
+__all__ = [
+    "ConfidenceInterval",
+    "average_at",
+    "ends_at",
+    "mean_interval",
+    "median_interval",
+    "ranks_for",
+    "smoothed_median",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +91,7 @@ def median_interval(
     (1.5, 8.0, 0.978515625)
     """
     rows, n = as_rows(samples, axis)
-    ranks = _ranks_for(n, confidence_level, ranks)
+    ranks = ranks_for(n, confidence_level, ranks)
     low, high, missing = reduce_rows(partial(_ends, ranks=ranks), rows)
     refuse_nan(missing, "samples")
     return ConfidenceInterval(low, high, ranks.confidence_level)
@@ -136,7 +145,7 @@ def smoothed_median(
     2.75
     """
     rows, n = as_rows(samples, axis)
-    ranks = _ranks_for(n, confidence_level, ranks)
+    ranks = ranks_for(n, confidence_level, ranks)
     average, missing = reduce_rows(partial(_average, ranks=ranks), rows)
     refuse_nan(missing, "samples")
     return average
@@ -196,7 +205,8 @@ def mean_interval(samples: Any, confidence_level: float = 0.95, *, axis: int = 0
     return ConfidenceInterval(mean - reach, mean + reach, level)
 
 
-def _ranks_for(n: int, confidence_level: float | None, ranks: Ranks | None) -> Ranks:
+def ranks_for(n: int, confidence_level: float | None, ranks: Ranks | None) -> Ranks:
+    """The given ranks, which must be for `n` samples, or those of a level."""
     if ranks is None:
         return median_ranks(n, 0.95 if confidence_level is None else confidence_level)
     if confidence_level is not None:
@@ -212,29 +222,30 @@ def _ranks_for(n: int, confidence_level: float | None, ranks: Ranks | None) -> R
     return ranks
 
 
-def _order(rows: Any) -> tuple[Any, Any]:
-    """Ascending copy of `rows`, in a comparable dtype, and the number of NaN in each."""
-    rows = comparable(rows)
-    xp = namespace(rows)
-    missing = xp.count_nonzero(rows != rows, axis=-1)  # only NaN differs from itself
-    if not isinstance(rows, np.ndarray):
-        return xp.sort(rows, axis=-1), missing
-    ordered = np.array(rows, order="C")  # the samples of a feature lie side by side, so sorting runs along memory
-    ordered.sort(axis=-1)
-    return ordered, missing
-
-
 def _ends(rows: Any, *, ranks: Ranks) -> tuple[Any, Any, Any]:
-    xp = namespace(rows)
-    ordered, missing = _order(rows)
+    ordered, missing = ordered_copy(rows)
+    return *ends_at(ordered, ranks, rows.dtype), missing
+
+
+def ends_at(ordered: Any, ranks: Ranks, dtype: Any) -> tuple[Any, Any]:
+    """Lower and upper end of each interval, of rows in ascending order."""
+    xp = namespace(ordered)
     which = from_host(np.array([ranks.low - 1, ranks.high - 1]), ordered, xp.int32)
-    ends = xp.astype(xp.take(ordered, which, axis=-1), rows.dtype)  # a copy: the sorted samples can be freed
-    return ends[..., 0], ends[..., 1], missing
+    ends = xp.astype(xp.take(ordered, which, axis=-1), dtype)  # a copy: the sorted samples can be freed
+    return ends[..., 0], ends[..., 1]
 
 
 def _average(rows: Any, *, ranks: Ranks) -> tuple[Any, Any]:
-    ordered, missing = _order(rows)
-    return _mean_about(widen(ordered[..., ranks.first - 1 : ranks.last]), (ranks.last - ranks.first) // 2), missing
+    if isinstance(rows, np.ndarray) and ranks.last - ranks.first <= 1:
+        middle, missing = middle_of(rows, ranks)
+        return _mean_about(widen(middle), 0), missing
+    ordered, missing = ordered_copy(rows)
+    return average_at(ordered, ranks), missing
+
+
+def average_at(ordered: Any, ranks: Ranks) -> Any:
+    """Smoothed value of each row in ascending order."""
+    return _mean_about(widen(ordered[..., ranks.first - 1 : ranks.last]), (ranks.last - ranks.first) // 2)
 
 
 def _moments(rows: Any) -> tuple[Any, Any, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +14,17 @@ SAMPLED = 2**18  # values whose quantiles are the edges of the bins
 GATHERED = 2**20  # values of possible winners in memory at once
 
 
-def best_break(blocks: Callable[[], Iterable[np.ndarray]], size: int) -> tuple[float, float] | None:
+Work = Callable[[np.ndarray], Any]
+
+
+def best_break(each: Callable[[Work], Iterable[Any]], size: int) -> tuple[float, float] | None:
     """The two values beside the best cut of `size` values into two classes; None if all are equal.
 
     Parameters
     ----------
-    blocks : callable
-        Returns the values again at each call, block by block: finite, in one floating-point or integer dtype.
+    each : callable
+        Returns what a function makes of the values, block by block, in the same order at each call. They are finite,
+        in one floating-point or integer dtype.
     size : int
         How many values there are.
 
@@ -31,10 +36,10 @@ def best_break(blocks: Callable[[], Iterable[np.ndarray]], size: int) -> tuple[f
     ``s_i >= max(s_a + (i - a) low, s_b - (b - i) high)`` bounds it from above. Only bins whose bound reaches the best
     edge can hold a better cut. Their values alone are gathered and sorted.
     """
-    edges, centre = _edges(blocks, size)
+    edges, centre = _edges(each, size)
     if edges is None:
         return None
-    counts, sums, lows, highs = _histogram(blocks, edges, centre)
+    counts, sums, lows, highs = _histogram(each, edges, centre)
     some = counts > 0
     counts, sums, lows, highs = (of_bins[some] for of_bins in (counts, sums, lows, highs))
     ends, sums_to = counts.cumsum(), sums.cumsum()
@@ -61,7 +66,7 @@ def best_break(blocks: Callable[[], Iterable[np.ndarray]], size: int) -> tuple[f
     while left.size:
         group = left[: max(1, int(np.searchsorted(counts[left].cumsum(), GATHERED)))]
         left = left[len(group) :]
-        for index, (values, repeats) in zip(group, _gathered(blocks, lows[group], highs[group]), strict=True):
+        for index, (values, repeats) in zip(group, _gathered(each, lows[group], highs[group]), strict=True):
             prefix = sums_before[index] + ((values - centre) * repeats).cumsum()[:-1]
             inner = between(begins[index] + repeats.cumsum()[:-1].astype(np.float64), prefix)
             top = int(inner.argmax())
@@ -71,14 +76,15 @@ def best_break(blocks: Callable[[], Iterable[np.ndarray]], size: int) -> tuple[f
     return float(found[0]), float(found[1])
 
 
-def _edges(blocks: Callable[[], Iterable[np.ndarray]], size: int) -> tuple[np.ndarray | None, float]:
+def _edges(each: Callable[[Work], Iterable[Any]], size: int) -> tuple[np.ndarray | None, float]:
     """Ascending edges of bins that hold about as many values each, None if all are equal; and a value in the middle."""
     step = max(1, size // SAMPLED)
-    some, lowest, highest = [], np.inf, -np.inf
-    for block in blocks():
-        some.append(block[::step].astype(np.float64))
-        lowest, highest = min(lowest, float(block.min())), max(highest, float(block.max()))
-    sampled = np.sort(np.concatenate(some))
+
+    def sample(block: np.ndarray) -> tuple[np.ndarray, float, float]:
+        return block[::step].astype(np.float64), float(block.min()), float(block.max())
+
+    some, lowest, highest = zip(*each(sample), strict=True)
+    sampled, lowest, highest = np.sort(np.concatenate(some)), min(lowest), max(highest)
     if lowest == highest:
         return None, lowest
     quantiles = sampled[np.linspace(0, sampled.size - 1, min(BINS, sampled.size)).astype(np.int64)]
@@ -86,34 +92,46 @@ def _edges(blocks: Callable[[], Iterable[np.ndarray]], size: int) -> tuple[np.nd
 
 
 def _histogram(
-    blocks: Callable[[], Iterable[np.ndarray]], edges: np.ndarray, centre: float
+    each: Callable[[Work], Iterable[Any]], edges: np.ndarray, centre: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Count, centred sum, smallest and largest value of each bin, from its edge up to, but without, the next."""
-    counts, sums = np.zeros(len(edges), np.int64), np.zeros(len(edges))
-    lows, highs = np.full(len(edges), np.inf), np.full(len(edges), -np.inf)
-    for block in blocks():
+
+    def binned(block: np.ndarray) -> tuple[np.ndarray, ...]:
         ordered = np.sort(block)
         starts = np.searchsorted(ordered, edges.astype(ordered.dtype) if ordered.dtype.kind == "f" else edges)
         stops = np.append(starts[1:], ordered.size)
         some = np.flatnonzero(stops > starts)
         first, last = starts[some], stops[some]
-        counts[some] += last - first
-        sums[some] += np.add.reduceat(ordered.astype(np.float64) - centre, first)
-        lows[some] = np.minimum(lows[some], ordered[first])
-        highs[some] = np.maximum(highs[some], ordered[last - 1])
+        sums = np.add.reduceat(ordered.astype(np.float64) - centre, first)
+        return some, last - first, sums, ordered[first], ordered[last - 1]
+
+    counts, sums = np.zeros(len(edges), np.int64), np.zeros(len(edges))
+    lows, highs = np.full(len(edges), np.inf), np.full(len(edges), -np.inf)
+    for some, *found in each(binned):
+        for into, add, more in zip(
+            (counts, sums, lows, highs), (np.add, np.add, np.minimum, np.maximum), found, strict=True
+        ):
+            into[some] = add(into[some], more)
     return counts, sums, lows, highs
 
 
 def _gathered(
-    blocks: Callable[[], Iterable[np.ndarray]], lows: np.ndarray, highs: np.ndarray
+    each: Callable[[Work], Iterable[Any]], lows: np.ndarray, highs: np.ndarray
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Distinct values of each bin, ascending, and how often each occurs."""
-    found: list[list[tuple[np.ndarray, np.ndarray]]] = [[] for _ in lows]
-    for block in blocks():
+
+    def distinct(block: np.ndarray) -> list[tuple[int, tuple[np.ndarray, np.ndarray]]]:
         inside = np.sort(block[(block >= lows.min()) & (block <= highs.max())])
         starts, stops = np.searchsorted(inside, lows), np.searchsorted(inside, highs, side="right")
-        for index in np.flatnonzero(stops > starts):
-            found[index].append(np.unique(inside[starts[index] : stops[index]], return_counts=True))
+        return [
+            (index, np.unique(inside[starts[index] : stops[index]], return_counts=True))
+            for index in np.flatnonzero(stops > starts).tolist()
+        ]
+
+    found: list[list[tuple[np.ndarray, np.ndarray]]] = [[] for _ in lows]
+    for of_block in each(distinct):
+        for index, pair in of_block:
+            found[index].append(pair)
     merged = []
     for parts in found:
         values, places = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)

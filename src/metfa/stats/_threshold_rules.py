@@ -11,10 +11,10 @@ import numpy as np
 from metfa._arrays import to_host
 from metfa._base.validation import check_number
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
-from metfa.stats._blocks import reduce_rows, value_blocks
 from metfa.stats._intervals import smoothed_median
 from metfa.stats._ranks import Ranks
 from metfa.stats._thresholds import jenks
+from metfa.stats.blocks import reduce_rows, value_blocks
 from metfa.stats.validation import as_real, as_rows
 
 __all__ = ["TimesMean", "jenks_of_means", "jenks_of_medians"]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from metfa._arrays import to_host
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
-from metfa.stats._blocks import value_blocks
 from metfa.stats._large_breaks import best_break
+from metfa.stats.blocks import each_block
 from metfa.stats.validation import as_real
 
 __all__ = ["jenks", "jenks_sorted"]
@@ -68,7 +69,7 @@ def jenks(values: Any) -> float:
     """
     values = to_host(as_real(values, "values"))
     if values.nbytes > SORTED_IN_MEMORY and values.dtype.kind in "iuf" and _within_range(values):
-        found = best_break(lambda: value_blocks(values, BLOCK), values.size)
+        found = best_break(partial(each_block, values=values, width=BLOCK), values.size)
         return _equal(values) if found is None else _middle(*found)
     if values.dtype == np.float16:
         values = values.astype(np.float32)  # sorts faster, and exact
@@ -78,8 +79,7 @@ def jenks(values: Any) -> float:
 def _within_range(values: np.ndarray) -> bool:
     """Whether all values are finite, and neither so large nor so small that the squares of their sums are no floats."""
     largest = 0.0
-    for block in value_blocks(values, BLOCK):
-        ends = float(block.min()), float(block.max())
+    for ends in each_block(lambda block: (float(block.min()), float(block.max())), values, BLOCK):
         if not all(map(math.isfinite, ends)):
             return False
         largest = max(largest, *map(abs, ends))

@@ -10,8 +10,17 @@ import numpy as np
 
 from metfa._arrays import to_host
 from metfa._base.mapped import at_features, unload
+from metfa._base.threaded import threaded
 from metfa._base.validation import check_number
-from metfa.stats._blocks import feature_blocks, read_features, reduce_rows, value_blocks
+from metfa.stats._order import side_by_side
+from metfa.stats.blocks import (
+    each_block,
+    feature_blocks,
+    read_features,
+    reduce_rows,
+    sums_over,
+    value_blocks,
+)
 from metfa.stats.sign_null import upper_tail_table
 from metfa.stats.validation import as_rows
 
@@ -22,6 +31,7 @@ LEAST_Z = 2.1  # the smallest cut that keeps 5 % if all maps vary along one dire
 LEVEL = 0.05  # of the test of single features
 GROUPS = 32  # of maps whose agreement is compared pair by pair
 BLOCK = 2**20  # scores in memory at once
+NARROW = 2**8  # features of a block that are scaled at once
 CANDIDATES = 32  # features at each end of the mean map, whose medians show that the range is not small
 
 
@@ -141,7 +151,7 @@ def contrast(samples: Any, *, unit: float | None = None, axis: int = 0) -> Contr
         raise ValueError(f"`samples` must have features, got shape {values.shape}")
     if unit is not None:
         unit = check_number(unit, "unit")
-    largest = max(max(float(block.max()), -float(block.min())) for block in value_blocks(values, BLOCK))
+    largest = max(each_block(lambda block: max(float(block.max()), -float(block.min())), values, BLOCK))
     exponent = math.frexp(largest)[1]
     far = abs(exponent) > 400
     scale = math.ldexp(1.0, min(-exponent, 1023)) if far else 1.0  # keeps squares within range, rounds nothing
@@ -157,16 +167,28 @@ def contrast(samples: Any, *, unit: float | None = None, axis: int = 0) -> Contr
 
 def _described(values: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean of each map times `scale`, its norm about this mean, and the sum of the maps at some features; float64."""
-    means, norms = np.zeros(len(values)), np.zeros(len(values))
-    total = np.zeros(values[0].ravel()[:: _step(values)].shape)
-    for index, one in enumerate(values):
-        total += one.ravel()[:: _step(values)].astype(np.float64) * scale
-        means[index] = float(one.mean(dtype=np.float64)) * scale
+
+    def described(one: np.ndarray) -> tuple[float, float]:
+        mean, norm = float(one.mean(dtype=np.float64)) * scale, 0.0
         for block in value_blocks(one, BLOCK):
-            numbers = block.astype(np.float64) * scale
-            numbers -= means[index]
-            norms[index] += float(numbers @ numbers)
-    return means, np.sqrt(norms), total
+            numbers = _scaled(block, scale)
+            numbers -= mean
+            norm += float(numbers @ numbers)
+        return mean, norm
+
+    def add(total: np.ndarray, sample: np.ndarray, _: Any) -> None:
+        total += sample if scale == 1 else _scaled(sample, scale)
+
+    means, norms = np.array(list(threaded(described, values))).T
+    return means, np.sqrt(norms), sums_over(values, add).ravel()[:: _step(values)]
+
+
+def _scaled(numbers: np.ndarray, scale: float) -> np.ndarray:
+    """The numbers times `scale`, a power of two, in float64."""
+    wide = numbers.astype(np.float64)
+    if scale != 1:
+        wide *= scale
+    return wide
 
 
 def _step(values: np.ndarray) -> int:
@@ -199,7 +221,9 @@ def _medians(values: np.ndarray) -> np.ndarray:
 
     def lower(rows: np.ndarray) -> tuple[np.ndarray]:
         middle = (rows.shape[-1] - 1) // 2
-        return (np.partition(rows.astype(np.float64), middle, axis=-1)[..., middle],)
+        parted = side_by_side(rows)
+        parted.partition(middle, axis=-1)
+        return (parted[..., middle].astype(np.float64),)
 
     return reduce_rows(lower, np.moveaxis(values, 0, -1))[0]
 
@@ -208,16 +232,24 @@ def _agreement(values: np.ndarray, means: np.ndarray, norms: np.ndarray, scale: 
     """z-value of the products of all pairs of groups of maps."""
     n = len(values)
     size = min(n, GROUPS)
-    products = np.zeros((size, size))
     factors = np.divide(1.0, norms, out=np.zeros(n), where=norms > 0)[:, None]
-    for index in feature_blocks(values.shape[1:], max(1, BLOCK // n)):
-        block = read_features(values, index).reshape(n, -1).astype(np.float64) * scale
-        block -= means[:, None]
-        block *= factors
-        for start in range(size, n, size):
-            more = block[start : start + size]
-            block[: len(more)] += more
-        products += block[:size] @ block[:size].T
+
+    def multiplied(index: tuple[slice, ...]) -> np.ndarray:
+        block = read_features(values, index).reshape(n, -1)
+        groups = np.empty((size, block.shape[1]))
+        for start in range(0, block.shape[1], NARROW):
+            few = _scaled(block[:, start : start + NARROW], scale)
+            few -= means[:, None]
+            few *= factors
+            for first in range(size, n, size):
+                more = few[first : first + size]
+                few[: len(more)] += more
+            groups[:, start : start + NARROW] = few[:size]
+        return groups @ groups.T
+
+    products = np.zeros((size, size))
+    for product in threaded(multiplied, feature_blocks(values.shape[1:], max(1, BLOCK // n))):
+        products += product
     pairs = products[np.triu_indices(size, 1)]
     deviation = math.sqrt(float((pairs**2).sum()))
     return float(pairs.sum()) / deviation if deviation > 1e-12 else 0.0
@@ -226,11 +258,16 @@ def _agreement(values: np.ndarray, means: np.ndarray, norms: np.ndarray, scale: 
 def _single(values: np.ndarray) -> bool:
     """Whether one feature lies on one side of the median of its map in significantly many samples."""
     n, size = len(values), math.prod(values.shape[1:])
-    above, below = (np.zeros(values.shape[1:], np.int64) for _ in range(2))
-    for one in values:
+
+    def sides(one: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         middle = np.median(one)
-        above += one > middle
-        below += one < middle
+        found = one > middle, one < middle
         unload(values)
+        return found
+
+    above, below = (np.zeros(values.shape[1:], np.int64) for _ in range(2))
+    for higher, lower in threaded(sides, values):
+        above += higher
+        below += lower
     most = max(int(above.max()), int(below.max()))
     return bool(2 * size * upper_tail_table(n)[most] <= LEVEL)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import from_host, namespace, real_dtype, to_host
-from metfa.stats._blocks import comparable, reduce_rows
+from metfa.stats.blocks import comparable, n_hits, reduce_rows
 from metfa.stats.validation import as_real, refuse_nan
 
 __all__ = ["count_sides", "looked_up"]
@@ -82,8 +82,13 @@ def _neighbours(h: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray,
 
 def _count(rows: Any, lower: Any, upper: Any) -> tuple[Any, Any, Any]:
     """Numbers of samples above, below, and NaN, for each feature."""
-    xp = namespace(rows)
     rows = comparable(rows)
+    if isinstance(rows, np.ndarray):
+        samples = np.moveaxis(rows, -1, 0)
+        above, below = n_hits(samples > lower), n_hits(samples < upper)
+        all_seen = (above + below == len(samples)).all()  # a NaN is on neither side
+        return above, below, np.zeros_like(above) if all_seen else n_hits(samples != samples)
+    xp = namespace(rows)
     hits = (rows > lower[..., None], rows < upper[..., None], rows != rows)  # only NaN differs from itself
     above, below, missing = (xp.count_nonzero(hit, axis=-1) for hit in hits)
     return above, below, missing
