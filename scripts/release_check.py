@@ -36,6 +36,7 @@ assert metfa.load(sample.save("kept")).n_samples == 20
     "report": "sample.report('why.html')",
     "study": "assert len(sample.to_dataframe()) == 3; metfa.Study",
     "table": "assert sample.to_shap().values.shape == (1, 3)",
+    "notebook": "assert sample.explore().threshold.tolist() == [0.0]",
     "image": "metfa.models.load('efficientnet-lite0')",
     "text": "assert metfa.text.load_model('sentiment')(['a charming film']).shape == (1, 2)",
     "demo": "import skimage.data; metfa.models.load('efficientnet-lite0')",
@@ -69,6 +70,7 @@ IN_WHEEL = (
     "metfa/py.typed",
     "metfa/__init__.pyi",
     "metfa/report/page.html.jinja",
+    "metfa/explore/cell.js",
     "metfa/text/data/WORDNET-LICENSE.txt",
     "licenses/LICENSE",
 )

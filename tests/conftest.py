@@ -2,6 +2,8 @@
 
 import gc
 import os
+import shutil
+import warnings
 from collections import Counter
 from pathlib import Path
 
@@ -22,6 +24,7 @@ MARK_OF_FIXTURE = {
     "relu_resnet": "weights",
 }
 MEASURED = Path(__file__).with_name("slow_tests.txt")  # written by `make slow-tests`, never by hand
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SLOW = 0.15  # seconds of the processor; such tests are one in eight
 seconds = Counter()
 PROCESSOR = pytest.StashKey[float]()
@@ -97,3 +100,18 @@ def quick_figures(monkeypatch, request):
 @pytest.fixture
 def whole_figures():
     """The files of figures show what is in them, see `quick_figures`."""
+
+
+@pytest.fixture(scope="session")
+def browser():
+    path = next((found for found in map(shutil.which, BROWSERS) if found), None)
+    if path is None:
+        pytest.skip(f"no browser found ({', '.join(BROWSERS)}): install Chromium to run these tests")
+    from playwright.sync_api import sync_playwright
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        with sync_playwright() as playwright:
+            running = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+            yield running
+            running.close()

@@ -20,7 +20,7 @@ METFA = Path(sys.executable).with_name("metfa")
 def run(*arguments, folder):
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     return subprocess.run(
-        [METFA, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+        [METFA, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False
     )
 
 

@@ -34,6 +34,7 @@ LAYERS = [
     {"evaluation"},
     {"plot"},
     {"report"},
+    {"explore"},
     {"cli", "__main__"},
 ]
 LAYER_OF = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
@@ -41,7 +42,13 @@ FOR_ALL = {"_base", "_arrays", "_frames"}  # private to metfa, not to a room
 
 # Methods that open a later file when they are called, so that `result.plot()` and `result.save()` read well.
 SHIMS = {
-    *(("results", "plot"), ("results", "report"), ("segmentation", "plot"), ("segmentation", "report")),
+    *(
+        ("results", "plot"),
+        ("results", "report"),
+        ("results", "explore"),
+        ("segmentation", "plot"),
+        ("segmentation", "report"),
+    ),
     ("text", "report"),
     *(("attacks", "plot"), ("results.sample", "results.files"), ("results.sample", "results.summary")),
     ("attacks.result", "attacks.saving"),

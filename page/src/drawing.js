@@ -21,10 +21,11 @@ export class Drawing {
    * @param {Maps} maps the view of the pixels
    * @param {Regions | null} regions the view of the regions of the same picture
    * @param {() => void} onReturn takes the threshold back to the one that the page was made with
+   * @param {() => void} onDrawn follows what is drawn
    */
-  constructor(maps, regions, onReturn) {
+  constructor(maps, regions, onReturn, onDrawn) {
     const { width, height, result } = maps;
-    Object.assign(this, { maps, regions, result, width, height, onReturn, tool: "point", from: null, box: null });
+    Object.assign(this, { maps, regions, result, width, height, onReturn, onDrawn, tool: "point", from: null, box: null });
     this.#empty();
     this.radius = Math.max(1, Math.round(Math.min(width, height) / 28));
     this.paths = maps.views.map((one) => this.#onto(one));
@@ -245,6 +246,24 @@ export class Drawing {
     this.#draw();
   }
 
+  /** What is drawn, as runs of pixels: [first, number]. */
+  get runs() {
+    const runs = [];
+    for (let p = 0; p < this.mask.length; p++) {
+      if (!this.mask[p]) continue;
+      if (p > 0 && this.mask[p - 1]) runs.at(-1)[1] += 1;
+      else runs.push([p, 1]);
+    }
+    return runs;
+  }
+
+  /** Draw such runs in place of what is drawn. */
+  set runs(runs) {
+    this.#empty();
+    for (const [first, number] of runs) this.mask.fill(1, first, first + number);
+    this.#draw();
+  }
+
   /** Bounds for a mask at the present settings; null if nothing is promised. */
   boundsOf(mask) {
     const { result } = this;
@@ -258,6 +277,7 @@ export class Drawing {
     for (const pair of this.paths) for (const path of pair) path.setAttribute("d", lines);
     this.clear.disabled = !lines;
     this.said.replaceChildren(...(lines ? this.#said() : []));
+    this.onDrawn();
   }
 
   #said() {

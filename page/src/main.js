@@ -5,6 +5,7 @@ import { Drawing } from "./drawing.js";
 import { probability, element, percent } from "./elements.js";
 import { Bars, Words } from "./features.js";
 import { layerName, Maps } from "./maps.js";
+import { dress, Notebook } from "./notebook.js";
 import { Panel } from "./panel.js";
 import { Regions } from "./regions.js";
 import { Result } from "./result.js";
@@ -25,8 +26,11 @@ function withPictures(result, pictures) {
 
 async function start() {
   const data = JSON.parse(document.getElementById("data").textContent);
+  const { theme } = document.documentElement.dataset; // of the notebook, if the page is in one
+  if (theme) dress(theme === "dark");
   const controls = document.querySelector(".controls");
   const shown = [];
+  let notebook = null;
   for (const section of document.querySelectorAll(".result")) {
     const own = data.results[Number(section.dataset.index)];
     const result = await (own.rows ? Rows : Result).of(withPictures(own, data.pictures));
@@ -41,7 +45,7 @@ async function start() {
     await one.view.load();
     if (result.kind === "maps") {
       const regions = result.beside === null ? null : shown[result.beside].view;
-      one.drawing = new Drawing(one.view, regions, () => onThreshold(result.computed));
+      one.drawing = new Drawing(one.view, regions, () => onThreshold(result.computed), () => notebook?.changed());
     }
     const live = section.querySelector(".live");
     live.append(element("div", { class: result.compared && one.drawing ? "maps-compared" : "" }, one.view.node, one.drawing?.node ?? ""), one.view.panel ? "" : one.panel.node);
@@ -66,6 +70,7 @@ async function start() {
     one.result.decide(alpha, correction, place);
     one.view.drawMarks();
     one.panel.draw(correction, alpha);
+    notebook?.changed();
     for (const { drawing } of shown.filter((other) => other === one || shown[other.result.beside] === one)) {
       drawing?.decided(alpha, alpha === data.alpha);
     }
@@ -157,6 +162,7 @@ async function start() {
     if (event.key === "Escape") letGo();
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", refresh);
+  if (data.notebook) notebook = new Notebook(data.notebook, { data, field, corrections, shown, refresh });
   const folded = () => document.querySelectorAll("details:not([open])");
   addEventListener("beforeprint", () => folded().forEach((one) => one.setAttribute("open", "for-print")));
   addEventListener("afterprint", () =>
@@ -168,6 +174,7 @@ async function start() {
   document.querySelector(".settings").hidden = false;
   window.metfaReport = shown; // for who wants to look into the numbers
   document.documentElement.dataset.ready = "yes";
+  notebook?.begin();
 }
 
 start().catch((error) => {

@@ -102,7 +102,7 @@ export class Maps {
       Object.assign(canvas, { width, height });
       if (height / width > EXTREME) frame.classList.add("tall");
       else if (height / width < 1 / EXTREME) frame.classList.add("flat");
-      else frame.style.maxWidth = `${(80 * width) / height}vh`;
+      else frame.style.maxWidth = `calc(var(--screen) * ${(0.8 * width) / height})`;
     }
     const other = this.result.compared?.picture;
     this.grounds = [this.ground, other ? await decoded(other) : this.ground]; // of both maps of a comparison

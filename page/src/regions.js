@@ -20,7 +20,7 @@ export class Regions {
     this.canvas = element("canvas", { width, height, role: "img", "aria-label": `${label}: the picture, its regions filled by mark. The list beside it names them.` });
     this.context = this.canvas.getContext("2d");
     this.outlines = element("div", { class: "frame" }, this.canvas);
-    this.outlines.style.maxWidth = `${80 / (height / width)}vh`;
+    this.outlines.style.maxWidth = `calc(var(--screen) * ${0.8 / (height / width)})`;
     this.canvas.addEventListener("pointermove", (event) => this.#under(event, "hover"));
     this.canvas.addEventListener("click", (event) => this.#under(event, "keep"));
     if (compared) this.wipe = new Wipe(compared, this.#maps(label));

@@ -188,7 +188,7 @@ export class Volume {
     for (const { canvas, frame } of this.views) {
       Object.assign(canvas, { width, height });
       canvas.style.aspectRatio = String(Math.max(ratio, 0.2));
-      frame.style.maxWidth = `${60 * Math.max(ratio, 0.2)}vh`;
+      frame.style.maxWidth = `calc(var(--screen) * ${0.6 * Math.max(ratio, 0.2)})`;
     }
     this.slider.max = this.shape[axis] - 1;
     this.slider.setAttribute("aria-label", this.result.located.axes[axis]);

@@ -27,6 +27,7 @@ _HOME = {
     "evaluation": "metfa.evaluation",
     "explain": "metfa.sampling.explain",
     "explainers": "metfa.explainers",
+    "explore": "metfa.explore",
     "load": "metfa.results.files",
     "metrics": "metfa.metrics",
     "models": "metfa.models",

@@ -2,6 +2,7 @@ from metfa import allocator as allocator
 from metfa import attacks as attacks
 from metfa import evaluation as evaluation
 from metfa import explainers as explainers
+from metfa import explore as explore
 from metfa import metrics as metrics
 from metfa import models as models
 from metfa import noise as noise

@@ -100,7 +100,7 @@ def test_names_are_equal_in_every_process():
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=True,
         env={"PYTHONHASHSEED": seed, "OMP_NUM_THREADS": "1"},
     )

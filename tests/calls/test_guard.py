@@ -672,7 +672,7 @@ def in_threads(works):
     """Run all, each in a thread of its own; raise what one of them raised."""
     with ThreadPoolExecutor(len(works)) as pool:
         for future in [pool.submit(work) for work in works]:
-            future.result(timeout=60)
+            future.result(timeout=600)
 
 
 class Holder:

@@ -394,7 +394,7 @@ finally:
         [sys.executable, "-c", code, command, str(finished), "--out", str(tmp_path / out)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
@@ -601,7 +601,7 @@ def test_mistakes_are_found_before_torch_is_loaded(tmp_path):
         [sys.executable, "-c", textwrap.dedent(code), repr(mistakes)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
         cwd=tmp_path,
     )
@@ -736,7 +736,7 @@ def test_control_c_is_reported_and_the_command_resumes(picture, tiny, tmp_path, 
     while not waits.exists() and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=600)
     assert process.returncode == 130, err
     assert err.splitlines()[-1] == "interrupted: the samples so far are kept; repeat the command to resume"
     assert "Traceback" not in err

@@ -250,7 +250,7 @@ def test_an_interrupted_run_goes_on(evaluate, folder, tiny):
     while not waits.exists() and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == 130, err
     assert err.splitlines()[-1] == "interrupted: the units so far are kept; repeat the command to resume"
     assert "Traceback" not in err

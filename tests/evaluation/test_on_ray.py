@@ -358,7 +358,7 @@ def test_ray_is_started_and_stopped_where_none_is_named(tmp_path):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", textwrap.dedent(script)],
-        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120,
+        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "complete\n"), done.stderr
     assert len(list((tmp_path / "store" / "units").rglob("*.json"))) == 3

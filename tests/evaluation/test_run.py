@@ -634,7 +634,7 @@ def expected(program, tmp_path_factory):
 
 
 def finished(process):
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
 
 

@@ -1,6 +1,7 @@
 """A call that works of every public function, class and method, with inputs so small that it takes milliseconds."""
 
 import functools
+import importlib.util
 import inspect
 import itertools
 import shutil
@@ -347,6 +348,11 @@ def of_results(folder):
     yield Case("sample.save", sample.save, {"path": folder.new(), "overwrite": True})
     shown = {"title": "Title", "threshold": 0.5, "alpha": 0.3, "confidence_level": 0.9}
     yield Case("sample.report", sample.report, {"path": folder.new(".html"), **shown})
+    if importlib.util.find_spec("anywidget") is not None:
+        other = metfa.explain(of_class, np.ones((2, 3)), 0, noise=noise.Gaussian(0.1), n_samples=12, rng=0)
+        shown = {"other": other, "more": None, "threshold": 0.5, "alpha": 0.3, "regions": None}
+        yield Case("sample.explore", sample.explore, shown)
+        yield Case("explore.explored", metfa.explore.explored, {"sample": sample, "threshold": 0.5, "kind": None})
     yield Case("Terms", metfa.Terms, {**TERMS, "split": 0})
     yield Case(
         "Terms of a rule", lambda threshold: sample.significance_map(threshold, alpha=0.3), {"threshold": stats.jenks}

@@ -1,30 +1,11 @@
-"""Samples to report, and a browser to look at the page in."""
+"""Samples to report, and a page to look at."""
 
 import math
-import shutil
-import warnings
 
 import numpy as np
 import pytest
 
 import metfa
-
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-
-
-@pytest.fixture(scope="session")
-def browser():
-    path = next((found for found in map(shutil.which, NAMES) if found), None)
-    if path is None:
-        pytest.skip(f"no browser found ({', '.join(NAMES)}): install Chromium to run these tests")
-    from playwright.sync_api import sync_playwright
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        with sync_playwright() as playwright:
-            running = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-            yield running
-            running.close()
 
 
 class Opened:

@@ -604,7 +604,7 @@ def test_loading_imports_neither_torch_nor_matplotlib(saved):
         metfa.load({str(saved)!r}).summary(0.5)
         assert not {{"torch", "matplotlib"}} & set(sys.modules)
     """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, timeout=600)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become nobody")
@@ -624,7 +624,7 @@ def test_unreadable_files_are_the_systems_errors(locked, saved):
             print(type(error).__name__, error)
     """
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=600, check=False
     )
     (saved if locked == "folder" else saved / locked).chmod(0o755)
     assert done.stderr == ""

@@ -574,6 +574,14 @@ def test_notebook_repr_escapes_names(shape):
     assert ("data:image/png;base64," in text) == (len(shape) < 3)
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_notebook_repr_says_what_to_install(there, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: there or None)
+    text = make(scores(20, 1, (3,)))._repr_html_()
+    assert "\nTo explore it here: result.explore()" in text
+    assert (', after pip install "metfa[notebook]"</pre>' in text) == (not there)
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("change", [lambda v: v - 0.5, np.zeros_like, lambda v: v[:1]])
 def test_notebook_repr_neither_warns_nor_fails(change):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import importlib.util
 import io
 import warnings
 
@@ -19,11 +20,14 @@ __all__ = ["notebook_html"]
 
 
 def notebook_html(sample: AttributionSample | AttributionParts) -> str:
-    """The figure of the first input, or an answer with its sources, and the repr of the sample, everything escaped."""
+    """The figure of the first input, or an answer with its sources, and the repr of the sample, everything escaped.
+
+    Below it stands how to explore it, and what to install for that.
+    """
     several = isinstance(sample, AttributionParts)
     if not several:
         check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
-    text = f"<pre>{html.escape(repr(sample))}</pre>"
+    text = f"<pre>{html.escape(repr(sample))}\n{html.escape(_hint(sample), quote=False)}</pre>"
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a display gives no warnings; the methods do
@@ -39,3 +43,10 @@ def notebook_html(sample: AttributionSample | AttributionParts) -> str:
     encoded = base64.b64encode(buffer.getvalue()).decode()
     shown = "attributions" if several or sample.pair is None else "differences of attributions"
     return f'<img alt="{shown} with their significance" src="data:image/png;base64,{encoded}">{text}'
+
+
+def _hint(sample: AttributionSample | AttributionParts) -> str:
+    """How to explore the result in the notebook, and what to install for that."""
+    one = f"result[{next(iter(sample))!r}]" if isinstance(sample, AttributionParts) else "result"
+    install = "" if importlib.util.find_spec("anywidget") else ', after pip install "metfa[notebook]"'
+    return f"To explore it here: {one}.explore(){install}"

@@ -22,7 +22,7 @@ from metfa.report._words import about_of, is_noisy, kinds_of, lines_of, paragrap
 from metfa.results.cautions import cautions
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.moments import ends_of
-from metfa.results.rules import break_in_words
+from metfa.results.rules import AfterALook, break_in_words
 from metfa.results.sample import AttributionSample
 from metfa.results.scores import interval_and_smoothed
 from metfa.results.summary import Summary, summarise
@@ -85,11 +85,12 @@ class Content:
         flips_from: float,
         beside: int | None = None,
         axes: Kind | None = None,
+        stop: float | None = None,
     ) -> Content:
         """Content of a result with one input, on these terms at the start.
 
         `given`: the caller gave the threshold. `beside`: the place on the page of the regions of its pixels. `axes`:
-        what its maps are of, where the caller said so.
+        what its maps are of, where the caller said so. `stop`: a further stop of the threshold's slider.
         """
         if isinstance(result, ContextExplanation):
             if isinstance(axes, Series | Volume):
@@ -107,6 +108,7 @@ class Content:
         if not math.isnan(threshold):
             known = replace(terms, threshold=threshold, correction=terms.in_effect, nothing=())
         stops = [] if math.isnan(threshold) else [threshold, 0.0] if sample.signed else [threshold]
+        stops += [stop] if stops and stop is not None else []
         zone = float(zone_of(np.zeros(1), terms.unit, tested.values).flat[0]) if 0.0 in stops else 0.0
         zone = 0.0 if any(0 < abs(stop) <= zone for stop in stops) else zone
         values = tested.values[terms.split :, 0]
@@ -178,6 +180,8 @@ def check_drawable(name: str, sample: AttributionSample) -> tuple[float, float]:
 def rule_in_words(sample: AttributionSample, terms: Terms, *, given: bool) -> str:
     """Where the threshold comes from."""
     of_first = f" of the first {terms.split} samples" if terms.split else ""
+    if isinstance(terms.threshold, AfterALook):
+        return "chosen after a look"
     if callable(terms.threshold):
         return f"{break_in_words(terms.threshold) or 'computed'}{of_first}"
     if given:

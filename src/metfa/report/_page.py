@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from datetime import datetime, timezone
+from functools import cache
 from importlib import metadata, resources
 from typing import Any
 
@@ -18,6 +19,7 @@ from metfa.results.terms import Terms
 
 __all__ = ["page_of"]
 
+HERE = resources.files("metfa.report")
 NAMES = {
     None: "none: each side of each feature at alpha",
     "bonferroni": "Bonferroni: any false mark at all",
@@ -34,26 +36,27 @@ CONTROLS = [
 ]
 
 
-def page_of(contents: Sequence[Content], title: str, single: Terms, regions: Terms | None) -> str:
+def page_of(
+    contents: Sequence[Content], title: str, single: Terms, regions: Terms | None, notebook: dict[str, Any] | None
+) -> str:
     """The whole page, which starts with the alpha and the correction of these terms.
 
-    `regions`: the terms of regions where these stand beside single features, and have a control of their own. Texts of
-    others are escaped, and the page runs only the script and the style that come with metfa.
+    `regions`: the terms of regions where these stand beside single features, and have a control of their own.
+    `notebook`: what the page says of its samples where it is in a cell of a notebook, else None. Texts of others are
+    escaped, and the page runs only the script and the style that come with metfa.
     """
     with needs_extra("a report", "report"):
-        from jinja2 import Environment, StrictUndefined
         from markupsafe import Markup
-    here = resources.files("metfa.report")
-    style, script = ((here / "assets" / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+
+        template = _template()
+    style, script = ((HERE / "assets" / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     style = _colours() + style
-    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
-        (here / "page.html.jinja").read_text(encoding="utf-8")
-    )
     data = {
         "alphas": alphas_with(single.alpha),
         "alpha": single.alpha,
         "correction": single.correction or "none",
         "correctionOfRegions": None if regions is None else regions.correction or "none",
+        **({} if notebook is None else {"notebook": notebook}),
         **_with_pictures([content.data for content in contents]),
     }
     return template.render(
@@ -64,6 +67,7 @@ def page_of(contents: Sequence[Content], title: str, single: Terms, regions: Ter
         script=Markup(script),  # noqa: S704 - our own file
         data=Markup(_json(data)),  # noqa: S704 - no < in it
         contents=contents,
+        in_notebook=notebook is not None,
         shown={_unit_of(content) for content in contents},
         has_maps=any(content.kind in ("maps", "series", "volume") for content in contents),
         has_outlines=any(content.kind == "maps" and content.data["compared"] for content in contents),
@@ -73,6 +77,15 @@ def page_of(contents: Sequence[Content], title: str, single: Terms, regions: Ter
         version=metadata.version("metfa"),
         made=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
     )
+
+
+@cache
+def _template() -> Any:
+    """The page without its content; to compile it takes longer than to fill it in."""
+    from jinja2 import Environment, StrictUndefined
+
+    text = (HERE / "page.html.jinja").read_text(encoding="utf-8")
+    return Environment(autoescape=True, undefined=StrictUndefined).from_string(text)
 
 
 def _unit_of(content: Content) -> str:

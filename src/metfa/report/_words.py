@@ -14,6 +14,7 @@ from metfa.report._populations import closing_of_population, opening_of_populati
 from metfa.results.cautions import about_near_zero, about_outside, explained, heading_of
 from metfa.results.decisions import kinds_at
 from metfa.results.promises import promise
+from metfa.results.rules import use_of_split
 from metfa.results.sample import AttributionSample
 from metfa.results.summary import Summary, false_marks_of
 from metfa.results.terms import Terms
@@ -188,7 +189,7 @@ def paragraph_of(
     text = opening(sample, noun, parts)
     explanations = "explanations" if sample.population is None else f"{sample.sample_noun}s"
     if terms.split:
-        text += f" The first {terms.split:,} of these {explanations} were used for the threshold alone."
+        text += f" The first {terms.split:,} of these {explanations} were {use_of_split(terms.threshold, 'used ')}."
     if of_context:
         text += " The object itself was always shown; only its surroundings are judged."
     if isinstance(summary, str):

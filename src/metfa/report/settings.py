@@ -1,16 +1,15 @@
-"""What the `report` methods of results take, for type checkers and editors."""
+"""What the `report` and `explore` methods of results take, for type checkers and editors."""
 
 from __future__ import annotations
 
 from typing import Any, TypedDict
 
-__all__ = ["ReportSettings"]
+__all__ = ["PageSettings", "ReportSettings"]
 
 
-class ReportSettings(TypedDict, total=False):
-    """Arguments of `metfa.report.write` after the results."""
+class PageSettings(TypedDict, total=False):
+    """What a page begins with, see `metfa.report.write`."""
 
-    title: str
     regions: Any
     threshold: Any
     alpha: float | None
@@ -19,4 +18,10 @@ class ReportSettings(TypedDict, total=False):
     confidence_level: float
     flips_from: float
     kind: Any
+
+
+class ReportSettings(PageSettings, total=False):
+    """Arguments of `metfa.report.write` after the results."""
+
+    title: str
     overwrite: bool

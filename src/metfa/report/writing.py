@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from metfa.stats.validation import as_level
 from metfa.text.answered import is_answer
 from metfa.text.reading import harmless_text
 
-__all__ = ["MARK", "numbered", "page", "write"]
+__all__ = ["MARK", "InNotebook", "numbered", "page", "write"]
 
 MARK = '<meta name="generator" content="metfa '  # by which a page of ours is known
 
@@ -43,6 +43,19 @@ class _Section:
     given: bool
     beside: int | None
     kind: Kind | None
+    stop: float | None = None
+
+
+@dataclass(frozen=True)
+class InNotebook:
+    """What a page in a cell of a notebook says of its samples, and stops of thresholds, for each input shown.
+
+    `stops`: of the features of each input, and of its regions where these stand beside; None for no further stop.
+    """
+
+    said: dict[str, Any]
+    stops: Sequence[float | None] = ()
+    of_regions: Sequence[float | None] = ()
 
 
 def write(
@@ -157,8 +170,9 @@ def page(
     confidence_level: float = 0.95,
     flips_from: float = FLIPS_FROM,
     kind: Any = None,
+    notebook: InNotebook | None = None,
 ) -> str:
-    """The content of the file that `write` writes, of the same arguments."""
+    """The content of the file that `write` writes, of the same arguments; or of a cell of a notebook."""
     if not isinstance(title, str):
         raise TypeError(f"`title` must be a text, got {type(title).__name__}: {brief(title)}")
     as_level(confidence_level, "confidence_level")
@@ -168,12 +182,14 @@ def page(
     inputs = one_by_one(results, regions, kind)
     thresholds = _one_each(threshold, sum(n_inputs(one.result) for one in inputs.values()))
     sections = _sections(inputs, thresholds, given)
+    if notebook is not None:
+        sections = _with_stops(sections, notebook)
     single, of_regions = _levels(sections)
     contents = [
         _content(name, section, confidence_level=confidence_level, flips_from=flips_from)
         for name, section in sections.items()
     ]
-    return page_of(contents, harmless_text(title), single, of_regions)
+    return page_of(contents, harmless_text(title), single, of_regions, None if notebook is None else notebook.said)
 
 
 def _content(name: str, section: _Section, **settings: Any) -> Content:
@@ -183,8 +199,9 @@ def _content(name: str, section: _Section, **settings: Any) -> Content:
     if isinstance(result, AttributionSample) and len(result.target) > 1:
         return table_content(name, result, section.terms, given=section.given, **settings)
     return Content.of(
-        name, result, section.terms, given=section.given, beside=section.beside, axes=section.kind, **settings
-    )
+        name, result, section.terms, given=section.given, beside=section.beside, axes=section.kind,
+        stop=section.stop, **settings,
+    )  # fmt: skip
 
 
 def _one_each(threshold: Any, n_inputs: int) -> list[Any]:
@@ -198,6 +215,17 @@ def _one_each(threshold: Any, n_inputs: int) -> list[Any]:
             f"shown, got an array of shape {thresholds.shape}"
         )
     return np.broadcast_to(thresholds, (n_inputs,)).tolist()
+
+
+def _with_stops(sections: dict[str, _Section], notebook: InNotebook) -> dict[str, _Section]:
+    """The sections, each with its further stop."""
+    names = list(sections)
+    above = {names[section.beside] for section in sections.values() if section.beside is not None}
+    single, regional = iter(notebook.stops), iter(notebook.of_regions)
+    return {
+        name: replace(section, stop=next(regional if name in above else single, None))
+        for name, section in sections.items()
+    }
 
 
 def _levels(sections: dict[str, _Section]) -> tuple[Terms, Terms | None]:

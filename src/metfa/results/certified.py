@@ -11,6 +11,7 @@ from metfa import stats
 from metfa._base.validation import check_number
 from metfa.results.corrections import E_VALUES
 from metfa.results.decisions import Decision
+from metfa.results.rules import saw_tested
 from metfa.results.terms import Terms
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def check_certifiable(terms: Terms) -> None:
         raise ValueError(
             f"`correction` must be {', '.join(map(repr, CORRECTIONS))} for a certificate, got {terms.correction!r}"
         )
-    if callable(terms.threshold) and not terms.split:
+    if saw_tested(terms.threshold, terms.split):
         raise ValueError(
             "`threshold` must not depend on the samples that are tested, or it would move with the input: write a "
             "number, or `split=10` so that the first ten samples choose it"

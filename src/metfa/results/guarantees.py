@@ -13,6 +13,7 @@ from metfa._base.percents import counted, percent
 from metfa._base.validation import one_of, shown
 from metfa.results.decisions import TooFewSamplesError, kinds_at, tested
 from metfa.results.regions import Regions
+from metfa.results.rules import saw_tested
 from metfa.results.terms import Terms
 from metfa.results.thresholds import shared
 from metfa.stats.closed_bounds import DEPENDENCE, TrueDiscoveries
@@ -157,7 +158,7 @@ def guarantee(sample: AttributionSample, region: Any, terms: Terms, dependence: 
             "`dependence` 'positive' is for a number of samples that was fixed beforehand, but here it may depend on "
             "what was seen: leave it out, for means of e-values, which hold under any dependence"
         )
-    if callable(terms.threshold) and not terms.split:
+    if saw_tested(terms.threshold, terms.split):
         raise ValueError(
             "`threshold` must not depend on the samples that are tested: it is a rule, and no sample is left out for "
             "it. Write a number that was fixed before sampling; or `split=10`, so that the first ten samples choose "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,25 +12,19 @@ from metfa import stats
 from metfa._base.validation import check_flag
 from metfa.results.cautions import FLIPS_FROM
 from metfa.results.certified import certified, ranks_within
-from metfa.results.exported import Exported
 from metfa.results.guarantees import Guarantee, guarantee
 from metfa.results.outlook import Outlook, outlook
+from metfa.results.shown import Shown
 from metfa.results.stopping import of_a_fixed_number
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
-    from typing_extensions import Unpack
-
-    from metfa.plot.settings import PlotSettings
-    from metfa.report.settings import ReportSettings
     from metfa.results.summary import Summary
 
 __all__ = ["AttributionSample"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class AttributionSample(Exported):
+class AttributionSample(Shown):
     r"""N attributions of each input under noise, with the exact statistics of their medians.
 
     Made by `metfa.explain` or `metfa.load`; arrays are NumPy and read-only.
@@ -254,39 +248,3 @@ class AttributionSample(Exported):
         from metfa.results.files import save
 
         return save(self, path, overwrite=overwrite)
-
-    def report(self, path: str | Path, **settings: Unpack[ReportSettings]) -> Path:
-        """Write one HTML file that shows the samples and lets readers try settings.
-
-        `settings` are the arguments of `metfa.report.write`: title, regions, threshold, alpha, correction, split,
-        confidence_level, flips_from, kind, overwrite.
-        """
-        from metfa.report import write
-
-        return write(path, self, **settings)
-
-    @overload
-    def plot(self, *, kind: Any = None, ax: Axes, **settings: Unpack[PlotSettings]) -> Axes: ...
-
-    @overload
-    def plot(self, *, kind: Any = None, fig: SubFigure, **settings: Unpack[PlotSettings]) -> SubFigure: ...
-
-    @overload
-    def plot(self, *, kind: Any = None, fig: Figure | None = None, **settings: Unpack[PlotSettings]) -> Figure: ...
-
-    def plot(self, *, kind: Any = None, **settings: Any) -> Any:
-        """Draw maps, regions or bars, with the function that `metfa.plot.drawing_of` finds for it and for `kind`.
-
-        `settings` are its arguments. All figures have index, title, threshold, alpha, correction, split,
-        confidence_level, palette and flips_from. Maps of images have picture, those of regions also pixels, bars
-        feature_names and max_features, comparisons delta. Bars draw into `ax`, all others, which have several panels,
-        into `fig`, a figure or subfigure: what is given is returned.
-        """
-        from metfa.plot import drawing_of
-
-        return drawing_of(self, kind, settings)(self, **settings)
-
-    def _repr_html_(self) -> str:
-        from metfa.plot import notebook_html
-
-        return notebook_html(self)

@@ -29,6 +29,7 @@ from metfa.results.pairs import MOST_FEATURES
 from metfa.results.population import Population
 from metfa.results.promises import promise
 from metfa.results.ranking import in_words
+from metfa.results.rules import use_of_split
 from metfa.results.sample import AttributionSample
 from metfa.results.scores import interval_of, why_no_ends
 from metfa.results.terms import Terms
@@ -67,8 +68,7 @@ class Summary:
     above, below, undecided : float
         Shares of the features, which add to 1: the median is decided to lie above the threshold, below it, or neither.
     near_zero, zone : int, float or None
-        Undecided features most of whose scores lie within `zone` of the threshold 0, too near for a sign; None where no
-        threshold is 0.
+        Undecided features with most scores within `zone` of 0, too near for a sign; None where no threshold is 0.
     unproven : bool
         Whether no proof covers the correction (`Terms.unproven`).
     expected_false_marks : float or None
@@ -151,7 +151,7 @@ class Summary:
 
     def lines(self) -> list[tuple[str, str]]:
         """Names and texts of the summary's lines."""
-        kept = f", {self.split} of them for the threshold alone" if self.split else ""
+        kept = f", {self.split} of them {use_of_split(self.terms.threshold)}" if self.split else ""
         at = f"one for each {self.noun}" if self.threshold is None else f"{self.threshold:.4g}"
         if self.threshold is not None and math.isnan(self.threshold):
             at = "none exists"

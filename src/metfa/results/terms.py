@@ -11,7 +11,7 @@ import numpy as np
 from metfa._arrays import as_array, to_host
 from metfa._base.validation import as_names, check_number, keep, positive_int, shown
 from metfa.results.corrections import BOTH, UNPROVEN, check_alpha, check_correction, check_families
-from metfa.results.rules import RULES, USUAL
+from metfa.results.rules import RULES, USUAL, saw_tested
 from metfa.results.units import checked_unit
 
 __all__ = ["Terms", "check_fits", "checked_threshold", "filled"]
@@ -155,7 +155,7 @@ class Terms:
     @property
     def unproven(self) -> bool:
         """Whether no proof covers the correction, because the threshold is from the samples that are tested."""
-        return self.correction in ("bh", "closed-e-bh") and callable(self.threshold) and not self.split
+        return self.correction in ("bh", "closed-e-bh") and saw_tested(self.threshold, self.split)
 
     @property
     def in_effect(self) -> str | None:
