@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from metfa import stats
-from metfa.report import _cells
+from metfa.report import _cells, _layers
 from metfa.report._cells import Edges, Samples, edges_of
+from metfa.report._planes import as_words, packed_planes
 
 RNG = np.random.default_rng(0)
 VALUES = {
@@ -113,3 +114,25 @@ def test_scores_at_0_to_rounding_are_on_neither_side_of_it(one_by_one, monkeypat
     assert not ((np.abs(samples.edges) <= 1e-6) & (samples.edges != 0)).any()
     near = samples_of(np.linspace(-5e-7, 5e-7, 40).reshape(20, 2), [0.0], zone=1e-6)
     assert near.edges.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("shape", [(0, 4, 5), (1, 1, 1), (3, 1, 7), (2, 7, 1), (4, 6, 5), (2, 2, 3, 4)])
+@pytest.mark.parametrize("largest", [1, 500, 2**14 - 1, 2**14, 2**29])
+def test_planes_come_back(shape, largest):
+    planes = RNG.integers(0, largest, shape, endpoint=True).astype(as_words(largest))
+    planes[..., :1] = RNG.choice([0, largest], planes[..., :1].shape)
+    packed = packed_planes(planes)
+    assert packed["bits"] == (16 if largest < 2**14 else 32)
+    assert planes_of(packed).reshape(shape).tolist() == planes.tolist()
+
+
+def test_maps_of_very_many_pixels_are_in_steps(monkeypatch):
+    monkeypatch.setattr(_layers, "MANY_FEATURES", 10)
+    maps = {"mean": RNG.normal(size=(1, 4, 6)).astype(np.float32), "upper": RNG.normal(2, 1, (1, 4, 6))}
+    data = _layers.written(maps)
+    assert (data["kind"], data["maps"]) == ("steps", ["mean", "upper"])
+    for steps, scores in zip(planes_of(data), maps.values(), strict=True):
+        shown = data["low"] + steps / 255 * (data["high"] - data["low"])
+        assert np.abs(shown - scores.ravel()).max() <= (data["high"] - data["low"]) / 509
+    equal = _layers.written({"mean": np.full((1, 4, 6), 0.5)})
+    assert planes_of(equal).tolist() == [[0] * 24]
