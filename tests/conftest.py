@@ -78,6 +78,15 @@ def pytest_sessionfinish(session):
 
 
 @pytest.fixture
+def nothing_collected():
+    """No garbage is collected: Python loses an interrupt that comes meanwhile, in a callback of what is collected."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.fixture
 def quick_figures(monkeypatch, request):
     """Figures are made, but without layout and with few pixels, and empty unless a test asks for `whole_figures`.
 

@@ -1,7 +1,6 @@
 """`explain`: the same samples however they are computed, everything left as found, and what is refused."""
 
 import functools
-import gc
 import os
 import random
 import signal
@@ -974,10 +973,8 @@ class TestThreads:
             metfa.explain(linear, TABLE, 0, noise=noise, batch_size=4, n_samples=6)
         assert not noise_threads()
 
-    def test_an_interrupt_waits_for_one_noise_and_not_for_a_batch(self, request):
+    def test_an_interrupt_waits_for_one_noise_and_not_for_a_batch(self, nothing_collected):
         pl.DataFrame({"a": [1]}).sum()  # from here on a signal wakes nobody who waits
-        request.addfinalizer(gc.enable)
-        gc.disable()  # Python loses an interrupt that comes while it collects garbage: one run in thousands
         drawn, once = [], threading.Lock()
 
         def slow(x, rng):
