@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import signal
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -78,12 +79,18 @@ def pytest_sessionfinish(session):
 
 
 @pytest.fixture
-def nothing_collected():
-    """No garbage is collected: Python loses an interrupt that comes meanwhile, in a callback of what is collected."""
+def interrupts_heard():
+    """Ctrl-C raises, also in a run in the background, for which a shell ignores it; and no garbage is collected.
+
+    Python loses an interrupt that comes in a callback of what is collected: one in some thousands.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.collect()
     gc.disable()
     yield
     gc.enable()
+    if before is not None:  # a handler that is not Python's
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

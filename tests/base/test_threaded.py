@@ -61,7 +61,7 @@ def test_errors_of_numbers_are_those_of_the_caller(cores):
 
 
 @pytest.mark.parametrize("cores", [2], indirect=True)
-def test_ctrl_c_does_not_wait_for_the_rest(cores, nothing_collected):
+def test_ctrl_c_does_not_wait_for_the_rest(cores, interrupts_heard):
     timer = threading.Timer(0.1, os.kill, [os.getpid(), signal.SIGINT])
     start = time.perf_counter()
     timer.start()

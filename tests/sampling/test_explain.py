@@ -973,7 +973,7 @@ class TestThreads:
             metfa.explain(linear, TABLE, 0, noise=noise, batch_size=4, n_samples=6)
         assert not noise_threads()
 
-    def test_an_interrupt_waits_for_one_noise_and_not_for_a_batch(self, nothing_collected):
+    def test_an_interrupt_waits_for_one_noise_and_not_for_a_batch(self, interrupts_heard):
         pl.DataFrame({"a": [1]}).sum()  # from here on a signal wakes nobody who waits
         drawn, once = [], threading.Lock()
 

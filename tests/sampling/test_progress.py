@@ -157,7 +157,7 @@ def test_a_comparison_counts_the_forwards_of_both(bars):
     assert bars[0].n == bars[0].total > 2 * 3 * 40
 
 
-def test_ctrl_c_is_answered_within_a_second(nothing_collected):
+def test_ctrl_c_is_answered_within_a_second(interrupts_heard):
     """Also within a map of minutes."""
     explainer = RISE(metfa.Called(net(), batch_size=4), n_masks=200_000, grid=4)
     pressed = []
