@@ -26,6 +26,7 @@ __all__ = [
 BLOCK_VALUES = 2**18  # 1 MiB of float32
 READ_AT_ONCE = 2**23  # values of several blocks, so that the part of a sample is many pages of a file long
 FILE_AT_ONCE = 2**26  # bytes of samples of which parts are read before their memory is given back
+WORKED_AT_ONCE = 2**17  # values of a thread, whose copies in float64 stay in the processor's cache
 SHARE = 16  # blocks for each thread, at least: together they hold a small part of the samples
 LEAST_FEATURES = 1024  # a memory page of float32; narrower blocks would read each page of a file more than once
 UNEVEN = 16  # values between samples: at even powers of two, those of a feature would share few lines of the cache
@@ -110,7 +111,7 @@ def reduce_rows(reduce: Callable[..., tuple[Any, ...]], rows: Any, *per_feature:
         given = [array[outer] for array in per_feature]
         return [
             (inner, reduce(part[inner], *(array[inner] for array in given)))
-            for inner in feature_blocks(part.shape[:-1], width)
+            for inner in feature_blocks(part.shape[:-1], max(1, WORKED_AT_ONCE // n))
         ]
 
     at_once = max(width, min(READ_AT_ONCE // n, size // (SHARE * n_threads())))
