@@ -96,3 +96,9 @@ def test_no_heights_have_no_counts():
     assert interval_and_smoothed(values, ranks, ranks)[2] is None
     assert interval_and_smoothed(values, ranks, ranks, np.empty(0, np.float32))[2].shape == (0, 4)
     assert counts_below(values, np.empty(0, np.float32)).shape == (0, 4)
+
+
+@pytest.mark.parametrize("n", [127, 128, 129, 255, 256, 32_767, 32_768])
+def test_counts_of_all_samples_fit_their_dtype(n):
+    heights = np.array([-1, 1], np.float32)
+    assert counts_below(np.zeros((n, 3), np.float32), heights).tolist() == [[0, 0, 0], [n, n, n]]

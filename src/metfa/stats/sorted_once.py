@@ -84,4 +84,4 @@ def _below(ordered: np.ndarray, heights: np.ndarray) -> np.ndarray:
         is_below &= more <= n
         np.copyto(found, more, where=is_below)
         step >>= 1
-    return found.astype(np.min_scalar_type(-n)).reshape(-1, *ordered.shape[:-1])
+    return found.astype(np.min_scalar_type(-n - 1)).reshape(-1, *ordered.shape[:-1])  # -128 fits a byte, 128 does not
