@@ -6,9 +6,10 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextvars import copy_context
 from itertools import islice
 from typing import TypeVar
+
+import numpy as np
 
 __all__ = ["n_threads", "threaded", "waited_for"]
 
@@ -36,16 +37,18 @@ def threaded(work: Callable[[Part], Found], parts: Iterable[Part]) -> Iterator[F
         yield from map(work, first)
         yield from map(work, rest)
         return
+    errors = np.geterr()  # which errors of numbers are ignored: a new thread does not know it
+
+    def worked(part: Part) -> Found:
+        with np.errstate(**errors):
+            return work(part)
+
     pool = ThreadPoolExecutor(threads, thread_name_prefix="metfa-numbers")
-
-    def begun(part: Part) -> Future[Found]:  # in this thread's context: it says which errors of numbers are ignored
-        return pool.submit(copy_context().run, work, part)
-
     try:
-        begun_parts = deque(map(begun, first))
-        while begun_parts:
-            begun_parts.extend(map(begun, islice(rest, max(0, threads + 1 - len(begun_parts)))))
-            yield waited_for(begun_parts.popleft())
+        begun: deque[Future[Found]] = deque(pool.submit(worked, part) for part in first)
+        while begun:
+            begun.extend(pool.submit(worked, part) for part in islice(rest, max(0, threads + 1 - len(begun))))
+            yield waited_for(begun.popleft())
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
