@@ -4,12 +4,13 @@ On a CPU torch 2.14 hands back wrong ones, without an error.
 """
 
 import copy
+import itertools
 
 import pytest
 import torch
 
 import metfa
-from metfa.calls.guard import model_in_evaluation
+from metfa.calls.guard import left_as_found, model_in_evaluation
 
 STRIDES = {
     "plain": lambda rows, c, side: torch.randn(rows, c, side, side),
@@ -44,6 +45,34 @@ def test_it_is_that_of_float64(kind, rows, c, side, given, handed):
     exact = plain(inputs).requires_grad_()
     (expected,) = torch.autograd.grad(copy.deepcopy(norm).double()(exact), exact, plain(gradient))
     torch.testing.assert_close(found, expected.float(), rtol=1e-4, atol=1e-4)
+
+
+def in_memory(shape, order):
+    """Random numbers of a shape, whose axes lie in memory in some order."""
+    return torch.randn([shape[axis] for axis in order]).permute([order.index(axis) for axis in range(len(shape))])
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4), (2, 3, 2, 3), (3, 2, 1, 4), (2, 3, 4, 1), (1, 3, 2, 2), (2, 1, 3, 2)])
+def test_every_order_of_the_axes_is_right(shape):
+    """Torch's own batch norm misreads axes of one alone, so that the others are handed to it as they are."""
+    torch.manual_seed(0)
+    norm = {3: torch.nn.BatchNorm1d, 4: torch.nn.BatchNorm2d}[len(shape)](shape[1]).eval().requires_grad_(False)
+    torch.nn.init.uniform_(norm.weight, 0.5, 1.5)
+    orders = list(itertools.permutations(range(len(shape))))
+    for given, handed in itertools.product(orders, orders):
+        inputs, gradient = in_memory(shape, given).requires_grad_(), in_memory(shape, handed)
+        with model_in_evaluation(norm):
+            (found,) = torch.autograd.grad(norm(inputs), inputs, gradient)
+        scale = (norm.weight / (norm.running_var + norm.eps).sqrt()).reshape(1, -1, *[1] * (len(shape) - 2))
+        torch.testing.assert_close(found, gradient * scale, rtol=1e-4, atol=1e-4)
+
+
+def test_the_mode_is_opened_once():
+    norm = normalisation("batch", 3)
+    for _ in range(2):
+        with left_as_found(norm), model_in_evaluation(norm):
+            assert len(torch.overrides._get_current_function_mode_stack()) == 1
+        assert not torch.overrides._get_current_function_mode_stack()
 
 
 class Hybrid(torch.nn.Module):

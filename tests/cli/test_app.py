@@ -725,7 +725,7 @@ def test_folders_that_cannot_be_written(explain, picture, tmp_path, monkeypatch)
 
 
 @pytest.mark.slow
-def test_control_c_is_reported_and_the_command_resumes(picture, tiny, tmp_path, explain):
+def test_control_c_is_reported_and_the_command_resumes(picture, tiny, tmp_path, explain, interrupts_heard):
     """A process of its own, interrupted by SIGINT in the middle of its samples."""
     arguments = [picture, "--out", "out", "--method", "tiny:slow", "--batch-size", "2"]
     command = [METFA, "explain", *arguments, "--model", "tiny:model", "--samples", "8"]

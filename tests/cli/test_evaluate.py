@@ -238,7 +238,7 @@ def test_no_such_study(metfa_command):
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_goes_on(evaluate, folder, tiny):
+def test_an_interrupted_run_goes_on(evaluate, folder, tiny, interrupts_heard):
     """A process of its own, interrupted by SIGINT while it measures its first unit by the method that waits."""
     waits = folder / "waits"
     environment = {**os.environ, "PYTHONPATH": str(tiny), "METFA_TEST_WAITS": str(waits), "OMP_NUM_THREADS": "1"}

@@ -1,15 +1,17 @@
-"""Right gradients of normalisations on a CPU, whose kernels misread tensors that have one row and unusual strides.
+"""Right gradients of normalisations on a CPU, whose kernels misread tensors with an axis of one and unusual strides.
 
 torch 2.14 (CPU) takes a tensor of one row in a tokens' layout, ``tokens.transpose(1, 2).reshape(1, c, h, w)``, for one
 with channels last. If the input of a batch norm and the gradient of its output differ in this, the gradient that it
-hands back is wrong, without an error; that of an instance norm is wrong for every gradient with channels last. LeViT,
-EfficientFormer and XCiT have such layers: their gradients of one row correlated at .4 with the right ones.
+hands back is wrong, without an error; so it is with pictures of one row or column of pixels. That of an instance norm
+is wrong for every gradient with channels last. LeViT, EfficientFormer and XCiT have such layers: their gradients of one
+row correlated at .4 with the right ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -28,7 +30,24 @@ def right_gradients(parts: Sequence[Any]) -> AbstractContextManager[Any]:
     """The context in which the modules `parts` have right gradients; nothing of them is changed."""
     compiled = any("_orig_mod" in vars(part).get("_modules", {}) for part in parts)  # it has kernels of its own
     normalises = any(isinstance(part, KINDS) for part in parts)
-    return _UsualLayouts() if normalises and not compiled else nullcontext()
+    return _usual_layouts() if normalises and not compiled else nullcontext()
+
+
+_open = threading.local()  # as torch's modes are
+
+
+@contextmanager
+def _usual_layouts() -> Iterator[None]:
+    """The mode, opened once: it looks at every call of torch, so that each further one costs a hundredth of a pass."""
+    if getattr(_open, "already", False):
+        yield
+        return
+    _open.already = True
+    try:
+        with _UsualLayouts():
+            yield
+    finally:
+        _open.already = False
 
 
 class _UsualLayouts(TorchFunctionMode):
@@ -39,9 +58,11 @@ class _UsualLayouts(TorchFunctionMode):
         kind, kwargs = FUNCTIONS.get(func), kwargs or {}
         given = args[0] if args else kwargs.get("input")
         may_be_wrong = kind is not None and torch.is_grad_enabled() and isinstance(given, torch.Tensor)
+        last = kind == "batch"
+        if may_be_wrong and last:
+            may_be_wrong = 1 in given.shape
         if not may_be_wrong or given.device.type != "cpu":  # without a gradient all is right, and nothing is copied
             return func(*args, **kwargs)
-        last = kind == "batch"
         usual = _usual(given, channels_last=last)
         found = func(usual, *args[1:], **kwargs) if args else func(**{**kwargs, "input": usual})
         if found.requires_grad:
