@@ -119,15 +119,20 @@ def whole_figures():
 
 
 @pytest.fixture(scope="session")
-def browser():
+def path_of_browser():
     path = next((found for found in map(shutil.which, BROWSERS) if found), None)
     if path is None:
         pytest.skip(f"no browser found ({', '.join(BROWSERS)}): install Chromium to run these tests")
+    return path
+
+
+@pytest.fixture(scope="session")
+def browser(path_of_browser):
     from playwright.sync_api import sync_playwright
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         with sync_playwright() as playwright:
-            running = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+            running = playwright.chromium.launch(executable_path=path_of_browser, args=["--no-sandbox"])
             yield running
             running.close()

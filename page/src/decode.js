@@ -1,11 +1,21 @@
 // Numbers from the texts they are packed into: base64 of deflated bytes.
 
 /** Bytes of a packed text. */
-export async function unpacked(text) {
+export function unpacked(text) {
+  return inflated([bytesOf(text)]);
+}
+
+/** Bytes of a text in base64. */
+export function bytesOf(text) {
   const letters = atob(text);
-  const deflated = new Uint8Array(letters.length);
-  for (let k = 0; k < letters.length; k++) deflated[k] = letters.charCodeAt(k);
-  const stream = new Blob([deflated]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const bytes = new Uint8Array(letters.length);
+  for (let k = 0; k < letters.length; k++) bytes[k] = letters.charCodeAt(k);
+  return bytes;
+}
+
+/** Bytes that were deflated, in these pieces. */
+export async function inflated(pieces) {
+  const stream = new Blob(pieces).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 

@@ -4,6 +4,7 @@
 import { element, svg } from "./elements.js";
 import { colourMap, paintScores, scaleBar, scaleOf } from "./painting.js";
 import { linesBetween, overlay } from "./pieces.js";
+import { decoded } from "./png.js";
 import { Wipe } from "./wipe.js";
 
 const LAYER_NAMES = {
@@ -40,24 +41,6 @@ export function pixelUnder(event, canvas, width, height) {
   const box = canvas.getBoundingClientRect();
   const within = (share, size) => Math.max(0, Math.min(size - 1, Math.floor(share * size)));
   return within((event.clientY - box.top) / box.height, height) * width + within((event.clientX - box.left) / box.width, width);
-}
-
-/** Pixels of a picture, which the browser decodes, their brightness, and its size. */
-export async function decoded(source) {
-  const image = new Image();
-  image.src = source;
-  await image.decode();
-  const [width, height] = [image.naturalWidth, image.naturalHeight];
-  const canvas = element("canvas", { width, height });
-  const context = canvas.getContext("2d", { willReadFrequently: true });
-  context.drawImage(image, 0, 0);
-  const picture = context.getImageData(0, 0, width, height).data;
-  const grey = new Uint8ClampedArray(width * height);
-  for (let p = 0; p < grey.length; p++) {
-    const brightness = 0.299 * picture[4 * p] + 0.587 * picture[4 * p + 1] + 0.114 * picture[4 * p + 2];
-    grey[p] = 64 + 0.6 * brightness;
-  }
-  return { picture, grey, width, height };
 }
 
 /** The pixel of a map that each pixel of its picture shows. */

@@ -2,8 +2,9 @@
 
 import { element, percent, probability, svg } from "./elements.js";
 import { Bars } from "./features.js";
-import { colourOf, decoded, pixelUnder } from "./maps.js";
+import { colourOf, pixelUnder } from "./maps.js";
 import { linesBetween, overlay, Pieces } from "./pieces.js";
+import { decoded } from "./png.js";
 import { Wipe } from "./wipe.js";
 
 const MOST = 200; // rows of the list at the start

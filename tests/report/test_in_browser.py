@@ -478,6 +478,23 @@ def test_all_features_of_a_table_can_be_seen(sample, open_page, tmp_path):
     assert all(kind for kind in opened.page.locator(".row .kind").all_inner_texts())
 
 
+def test_pictures_are_right_where_a_canvas_gives_back_other_pixels(sample, browser, tmp_path):
+    """As in Firefox with `privacy.resistFingerprinting`, and in browsers made of it."""
+    found = sample()
+    path = report.write(tmp_path / "r.html", found)
+    page = browser.new_page()
+    page.add_init_script(
+        "const real = CanvasRenderingContext2D.prototype.getImageData;"
+        "CanvasRenderingContext2D.prototype.getImageData = function (...asked) {"
+        " const image = real.apply(this, asked); image.data.fill(77); return image }"
+    )
+    page.goto(path.as_uri())
+    page.wait_for_selector("html[data-ready=yes]")
+    seen = np.reshape(page.evaluate("() => Array.from(window.metfaReport[0].view.ground.picture)"), (6, 8, 4))
+    page.close()
+    assert (seen[..., :3] == np.rint(255 * np.moveaxis(found.inputs[0], 0, -1))).all()
+
+
 def test_what_is_printed_says_how_it_was_decided(sample, open_page, tmp_path):
     opened = open_page(report.write(tmp_path / "r.html", sample(), correction="by", alpha=0.1))
     opened.page.emulate_media(media="print")

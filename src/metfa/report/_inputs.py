@@ -30,7 +30,7 @@ def _png(picture: np.ndarray) -> str:
     buffer = io.BytesIO()
     levels = np.rint(np.clip(np.nan_to_num(picture), 0, 1) * 255).astype(np.uint8)
     Image.fromarray(levels).save(buffer, "PNG")
-    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
+    return base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
 def named(sample: AttributionSample, kind: str) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def page_of(
         **_with_pictures([content.data for content in contents]),
     }
     return template.render(
-        policy=f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; "
+        policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
         "base-uri 'none'; form-action 'none'",
         title=title,
         style=Markup(style),  # noqa: S704 - our own file
