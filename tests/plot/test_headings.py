@@ -37,3 +37,17 @@ def test_ticks_that_nobody_sees_are_not_made():
     fig.axes[0].set_axis_off()
     draw_heading(fig, None)
     assert [len(ax.xaxis.majorTicks) > 1 for ax in fig.axes] == [False, True]
+
+
+def test_powers_of_ten_stay_mathematics():
+    fig = Figure()
+    ax = fig.subplots()
+    ax.plot([0, 1], [0.01, 100])
+    ax.set_yscale("log")
+    ax.set_ylabel(NAME)
+    draw_heading(fig, NAME)
+    fig.savefig(io.BytesIO(), dpi=20)
+    powers = [text for text in ax.get_yticklabels() if "$" in text.get_text()]
+    assert powers
+    assert all(text.get_parse_math() for text in powers)
+    assert not ax.yaxis.label.get_parse_math()

@@ -52,15 +52,18 @@ def _make_plain(artist: Any) -> None:
     """Make all texts within an artist plain.
 
     Where axes are off, their ticks are left out: they have no names, and nobody sees them, but to look is to make them.
+    So are ticks of a logarithm, whose powers of ten are matplotlib's own mathematics.
     """
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.text import Text
+    from matplotlib.ticker import LogFormatter
 
     if isinstance(artist, Text):
         artist.set(**LITERAL)
     bare = isinstance(artist, Axes) and not artist.axison
-    for part in artist.get_children():
+    powers = isinstance(artist, Axis) and isinstance(artist.get_major_formatter(), LogFormatter)
+    for part in [artist.label] if powers else artist.get_children():
         if not (bare and isinstance(part, Axis)):
             _make_plain(part)
 
