@@ -1,20 +1,11 @@
 """The explorer as people meet it: in JupyterLab and in marimo, each with a server of its own, seen by Chromium."""
 
-import json
-import os
 import re
-import signal
-import socket
-import subprocess
-import sys
 import time
-import urllib.request
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
-import metfa
+from .notebooks import LONG, cell_of, draw_a_box, jupyterlab, serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 pytest.importorskip("anywidget")
@@ -32,54 +23,6 @@ again = partial(metfa.explain, explainer, images, 0, noise=metfa.noise.Uniform(0
 sample = again(n_samples=20)
 """
 SAID = 'f"NOW {explorer.sample.n_samples} {explorer.threshold.round(3)} {explorer.alpha} {explorer.regions}"'
-LONG = 90_000  # milliseconds
-
-
-@contextmanager
-def serving(folder, module, *arguments, asked):
-    """The address of a server in a process of its own, which ends with the block, whatever happens."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    own = {name: str(folder / "own") for name in ("HOME", "IPYTHONDIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME")}
-    own |= {f"JUPYTER_{name}_DIR": str(folder / name.lower()) for name in ("CONFIG", "DATA", "RUNTIME")}
-    own |= {"PYTHONPATH": str(Path(metfa.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
-    log = folder / "log.txt"
-    command = [sys.executable, "-m", module, *(text.format(port=port, folder=folder) for text in arguments)]
-    with log.open("w") as out:
-        server = subprocess.Popen(
-            command, env=os.environ | own, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True
-        )
-        try:
-            address = f"http://127.0.0.1:{port}"
-            until = time.monotonic() + LONG / 1000
-            while not answers(f"{address}/{asked}"):
-                assert server.poll() is None, log.read_text()
-                assert time.monotonic() < until, log.read_text()
-                time.sleep(0.2)
-            yield address
-        finally:
-            server.terminate()  # it closes its kernels
-            try:
-                server.wait(20)
-            finally:
-                kill_all_of(server)
-
-
-def answers(address):
-    try:
-        with urllib.request.urlopen(address, timeout=5):
-            return True
-    except OSError:
-        return False
-
-
-def kill_all_of(server):
-    try:
-        os.killpg(server.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-    server.wait(20)
 
 
 @pytest.fixture
@@ -88,25 +31,6 @@ def page(browser):
     shown.set_default_timeout(LONG)
     yield shown
     shown.close()
-
-
-def cell_of(page):
-    """The page of the report in its cell, ready."""
-    frame = page.wait_for_selector("iframe[title='explanations with error bars']", state="attached").content_frame()
-    frame.wait_for_selector("html[data-ready=yes]")
-    return frame
-
-
-def draw_a_box(page, frame):
-    frame.check("input[value=box]")
-    canvas = frame.locator("canvas[role=application]").last
-    canvas.scroll_into_view_if_needed()
-    page.wait_for_timeout(300)
-    box = canvas.bounding_box()
-    page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 0.3 * box["height"])
-    page.mouse.down()
-    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.6 * box["height"], steps=4)
-    page.mouse.up()
 
 
 def slide(frame, selector, step):
@@ -148,25 +72,21 @@ def fits(frame):
     )
 
 
+def drawn_and_moved(page, frame, state):
+    """The threshold of a page that fits and shows what Python has, before a box was drawn and the threshold moved."""
+    page.wait_for_timeout(500)
+    assert fits(frame)
+    n, made, alpha, drawn = state()
+    assert (n, alpha, drawn) == (20, 0.05, False)
+    draw_a_box(page, frame)
+    slide(frame, ".threshold input", 7)
+    return made
+
+
 def test_in_jupyterlab(page, tmp_path):
     pytest.importorskip("jupyterlab")
     cells = [f"{MADE}explorer = sample.explore(more=again)\nexplorer", SAID, "explorer.sample_more(1000)"]
-    notebook = {
-        "cells": [
-            {"cell_type": "code", "id": f"c{k}", "metadata": {}, "source": text, "outputs": [], "execution_count": None}
-            for k, text in enumerate(cells)
-        ],
-        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-    (tmp_path / "a.ipynb").write_text(json.dumps(notebook))
-    settings = tmp_path / "config/lab/user-settings/@jupyterlab/apputils-extension"
-    settings.mkdir(parents=True)
-    (settings / "notification.jupyterlab-settings").write_text('{"fetchNews": "false", "checkForUpdates": false}')
-    arguments = ["--no-browser", "--ip=127.0.0.1", "--port={port}", "--ServerApp.root_dir={folder}", "--allow-root"]
-    arguments += ["--IdentityProvider.token=", "--ServerApp.disable_check_xsrf=True", "--expose-app-in-browser"]
-    with serving(tmp_path, "jupyterlab", *arguments, asked="api") as address:
+    with jupyterlab(tmp_path, cells) as address:
 
         def command(name, settings=None):
             page.evaluate("([name, settings]) => jupyterapp.commands.execute(name, settings)", [name, settings or {}])
@@ -180,17 +100,12 @@ def test_in_jupyterlab(page, tmp_path):
             output = page.locator(".jp-CodeCell").nth(1).locator(".jp-OutputArea-output")
             return shown_state(output.inner_text())
 
-        page.goto(f"{address}/doc/tree/a.ipynb")
+        page.goto(address)
         page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
         run(0)
         frame = cell_of(page)
         light = frame.evaluate("() => getComputedStyle(document.querySelector('.result')).backgroundColor")
-        page.wait_for_timeout(500)
-        assert fits(frame)
-        n, made, alpha, drawn = state()
-        assert (n, alpha, drawn) == (20, 0.05, False)
-        draw_a_box(page, frame)
-        slide(frame, ".threshold input", 7)
+        made = drawn_and_moved(page, frame, state)
         slide(frame, "[name=alpha]", -2)
         page.wait_for_timeout(500)
         n, moved, alpha, drawn = state()
@@ -235,13 +150,8 @@ def test_in_marimo(page, tmp_path):
 
         page.goto(address)
         frame = cell_of(page)
-        page.wait_for_timeout(500)
-        assert fits(frame)
-        n, made, alpha, drawn = state()
-        assert (n, alpha, drawn) == (20, 0.05, False)
-        draw_a_box(page, frame)
-        slide(frame, ".threshold input", 7)
-        n, moved, alpha, drawn = state()  # other cells follow
+        made = drawn_and_moved(page, frame, state)
+        n, moved, _, drawn = state()  # other cells follow
         assert moved > made
         assert drawn
         ask_for(frame, 1000)
