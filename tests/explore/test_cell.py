@@ -112,6 +112,21 @@ def test_no_scroll_bar_takes_room_before_the_frame_has_grown(browser, path_of_br
     assert widths == [900, 900]
 
 
+def test_a_notebook_anchors_nothing_while_the_pointer_is_on_the_frame(host):
+    """What it is for is tested in JupyterLab. Playwright's pointer is never said to enter a frame, as a person's is."""
+    page, _ = host("a")
+    frame = page.locator("#a iframe")
+    anchors = "() => [document.body, document.documentElement].map((one) => one.style.overflowAnchor)"
+    page.evaluate("() => { document.body.style.overflowAnchor = 'auto' }")
+    frame.dispatch_event("pointerenter")
+    assert page.evaluate(anchors) == ["none", "none"]
+    frame.dispatch_event("pointerleave")
+    assert page.evaluate(anchors) == ["auto", ""]
+    frame.dispatch_event("pointerenter")
+    page.evaluate("() => window.undo.forEach((one) => one())")
+    assert page.evaluate(anchors) == ["auto", ""]
+
+
 @pytest.mark.parametrize(("background", "dark"), [("rgb(17, 17, 17)", True), ("rgb(255, 255, 255)", False)])
 def test_it_is_dark_as_the_notebook_is(background, dark, host):
     page, [frame] = host("a", background=background)

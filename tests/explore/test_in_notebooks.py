@@ -78,7 +78,10 @@ def drawn_and_moved(page, frame, state):
     assert fits(frame)
     n, made, alpha, drawn = state()
     assert (n, alpha, drawn) == (20, 0.05, False)
+    frame.frame_element().dispatch_event("pointerenter")  # Playwright's pointer does not
     draw_a_box(page, frame)
+    rows = frame.evaluate("() => window.metfaReport[0].drawing.runs.length")
+    assert rows == 8  # from 0.3 to 0.6 of 24: the page does not move while it is drawn on
     slide(frame, ".threshold input", 7)
     return made
 

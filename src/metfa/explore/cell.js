@@ -2,14 +2,40 @@
 
 const PLAIN = "rgba(0, 0, 0, 0)";
 
+/** An element, what it lies in, and so on, also out of shadow trees. */
+function* around(node) {
+  for (let one = node; one; one = one.parentElement ?? one.getRootNode().host) yield one;
+}
+
 /** Whether what lies behind an element is dark: the first background that is not clear, else as the system wants it. */
 function isDark(node) {
-  for (let one = node; one; one = one.parentElement ?? one.getRootNode().host) {
+  for (const one of around(node)) {
     const colour = getComputedStyle(one).backgroundColor;
     const [red, green, blue, alpha = 1] = (colour.match(/[\d.]+/g) ?? []).map(Number);
     if (colour !== PLAIN && alpha > 0.5 && colour.startsWith("rgb")) return 0.299 * red + 0.587 * green + 0.114 * blue < 128;
   }
   return matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+/**
+ * Keep the frame where it is while the pointer is on it. It grows there with what its page says, and a notebook that is
+ * scrolled would hold what lies below in its place: the map would move away under a box that is being drawn.
+ */
+function steady(frame) {
+  const held = new Map();
+  const letGo = () => {
+    for (const [one, before] of held) one.style.overflowAnchor = before;
+    held.clear();
+  };
+  frame.addEventListener("pointerleave", letGo);
+  frame.addEventListener("pointerenter", () => {
+    letGo();
+    for (const one of around(frame)) {
+      held.set(one, one.style.overflowAnchor);
+      one.style.overflowAnchor = "none";
+    }
+  });
+  return letGo;
 }
 
 function render({ model, el }) {
@@ -61,10 +87,12 @@ function render({ model, el }) {
   const later = () => [0, 400, 1500].forEach((wait) => setTimeout(dress, wait)); // styles of a theme come after its name
   const observer = new MutationObserver(later);
   for (const node of [document.documentElement, document.body]) observer.observe(node, { attributes: true });
+  const letGo = steady(frame);
   el.append(frame);
   later();
 
   return () => {
+    letGo();
     observer.disconnect();
     removeEventListener("message", hear);
     model.off("change:_page", show);
