@@ -137,6 +137,7 @@ if __name__ == "__main__":
     parser.add_argument("--rise-samples", type=int, default=60)
     parser.add_argument("--results", type=Path, help="file of results, from which a repeated command goes on")
     options = parser.parse_args()
+    metfa.allocator.keep_freed_memory()
     over()
     loaded = metfa.models.load("efficientnet-lite0")
     pictures = photographs(options.data, loaded.preprocess, options.photographs)

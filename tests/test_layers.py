@@ -18,13 +18,13 @@ import metfa
 ROOT = Path(metfa.__file__).parent
 
 LAYERS = [
-    {"_base"},
+    {"_base", "allocator"},
     {"_arrays", "_frames", "stats"},
     {"noise"},
     {"results"},
     {"calls"},
     {"sampling"},
-    {"models", "allocator"},
+    {"models"},
     {"explainers"},
     {"metrics"},
     {"attacks"},

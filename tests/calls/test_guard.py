@@ -21,13 +21,8 @@ import metfa
 from metfa._base.warnings import ModelStateWarning, ReproducibilityWarning
 from metfa.calls import ownership
 from metfa.calls.behind import modules_behind, owner_of
-from metfa.calls.guard import (
-    left_as_found,
-    model_as_found,
-    model_in_evaluation,
-    random_state_as_found,
-    seeded_generators,
-)
+from metfa.calls.generators import random_state_as_found, seeded_generators
+from metfa.calls.guard import left_as_found, model_as_found, model_in_evaluation
 
 
 def network():

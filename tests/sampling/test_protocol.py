@@ -10,7 +10,7 @@ from captum import attr
 
 import metfa
 from metfa._base.warnings import MetfaWarning, ReproducibilityWarning, RowDependenceWarning
-from metfa.calls.guard import random_state_as_found
+from metfa.calls.generators import random_state_as_found
 from metfa.explainers import Gradient, heatmap
 from metfa.sampling.protocol import (
     call_explainer,

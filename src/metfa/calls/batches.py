@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
+from metfa.allocator import freed_memory_kept
 from metfa.calls.behind import loaded_torch
 
 __all__ = ["in_batches", "rows_that_fit"]
@@ -30,17 +32,18 @@ def in_batches(n: int, batch_size: int | None, like: Any, work: Callable[[int, i
     """
     size = batch_size or _rows_in_a_pass(like)
     start = 0
-    while start < n:
-        stop = min(start + size, n)
-        try:
-            work(start, stop)
-        except (MemoryError, RuntimeError) as error:
-            full = isinstance(error, MemoryError) or "out of memory" in str(error)
-            if not full or batch_size is not None or stop - start == 1:
-                raise
-            size = (stop - start) // 2
-        else:
-            start = stop
+    with freed_memory_kept() if n > size and _on_cpu(like) else nullcontext():
+        while start < n:
+            stop = min(start + size, n)
+            try:
+                work(start, stop)
+            except (MemoryError, RuntimeError) as error:
+                full = isinstance(error, MemoryError) or "out of memory" in str(error)
+                if not full or batch_size is not None or stop - start == 1:
+                    raise
+                size = (stop - start) // 2
+            else:
+                start = stop
 
 
 def rows_that_fit(like: Any, *, on_cpu: int, on_gpu: int) -> int:

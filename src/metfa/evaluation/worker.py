@@ -15,6 +15,7 @@ import numpy as np
 from metfa._arrays import is_array
 from metfa._base.provenance import versions
 from metfa._base.warnings import DegenerateAttributionsWarning, ModelOutputWarning
+from metfa.allocator import freed_memory_kept
 from metfa.calls.behind import loaded_torch
 from metfa.evaluation._figures import BESIDE_MSTD
 from metfa.evaluation._measures import Measure
@@ -69,7 +70,8 @@ class Worker:
     def measure(self, unit: Unit) -> dict[str, Any]:
         """The content of a unit's file: rows of figures, and a record of how they were made."""
         clock = time.perf_counter()
-        with self._threads_set() as threads, warnings.catch_warnings(record=True) as caught:
+        recorded = warnings.catch_warnings(record=True)
+        with self._threads_set() as threads, freed_memory_kept(), recorded as caught:
             warnings.simplefilter("always", ModelOutputWarning)
             warnings.simplefilter("ignore", DegenerateAttributionsWarning)  # in the rows, with their reason
             warnings.filterwarnings("ignore", ".* have a clean score below", ModelOutputWarning)  # likewise

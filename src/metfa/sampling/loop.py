@@ -15,7 +15,8 @@ import numpy as np
 
 from metfa._arrays import first_not_finite, namespace, to_host
 from metfa._base.warnings import RowDependenceWarning, warn
-from metfa.calls.guard import random_state_as_found, training_noticed
+from metfa.calls.generators import random_state_as_found
+from metfa.calls.guard import training_noticed
 from metfa.calls.row_dependence import dependence, explained_by_rounding, looked_at
 from metfa.calls.targets import row_targets, stacked_targets
 from metfa.results.layout import Layout

@@ -11,7 +11,8 @@ import numpy as np
 from metfa._arrays import is_array, namespace
 from metfa._base.provenance import describe
 from metfa._base.validation import as_list, check_kind
-from metfa.calls.guard import model_as_found, seeded_generators
+from metfa.calls.generators import seeded_generators
+from metfa.calls.guard import model_as_found
 from metfa.sampling.entries import count_rows, one_entry, one_row
 from metfa.sampling.protocol import call_explainer, check_explainer, explained_model, known_independent
 from metfa.sampling.rows import Rows
