@@ -62,8 +62,10 @@ def _make_plain(artist: Any) -> None:
     if isinstance(artist, Text):
         artist.set(**LITERAL)
     bare = isinstance(artist, Axes) and not artist.axison
-    powers = isinstance(artist, Axis) and isinstance(artist.get_major_formatter(), LogFormatter)
-    for part in [artist.label] if powers else artist.get_children():
+    parts = artist.get_children()
+    if isinstance(artist, Axis) and isinstance(artist.get_major_formatter(), LogFormatter):
+        parts = [artist.label]
+    for part in parts:
         if not (bare and isinstance(part, Axis)):
             _make_plain(part)
 
