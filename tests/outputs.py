@@ -99,7 +99,7 @@ def robust(metric, noise=PIXEL_NOISE, n=3):
 
 
 def manipulated(explainer, images, drawn, target=None, *, model=None, **settings):
-    settings = {"n_steps": 10, "step_size": 0.02, "check_every": 3, "rng": 0, **settings}
+    settings = {"settings": "dombrowski", "n_steps": 10, "step_size": 0.02, "check_every": 3, "rng": 0, **settings}
     run, settings = run_of(settings)
     settings["run"] = run
     return attacks.manipulate(model or explainer.model, explainer, images, target_map=drawn, target=target, **settings)

@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.filterwarnings("ignore::metfa.WeakAttackWarning"))
 
 
-QUICK = {"n_steps": 60, "step_size": 4e-3, "check_every": 10, "rng": 0}
+QUICK = {"settings": "dombrowski", "n_steps": 60, "step_size": 4e-3, "check_every": 10, "rng": 0}
 EXPLAINERS = {
     "Gradient": Gradient,
     "SmoothGrad": lambda model: SmoothGrad(model, n_perturbations=3, rng=0),

@@ -381,7 +381,7 @@ class TestRefusals:
             ({"step": "newton"}, ValueError, "`step` must be one of 'adam', 'sign', got 'newton'"),
             ({"step_size": 0}, ValueError, "`step_size` must be finite and above 0, got 0"),
             ({"epsilon": -0.1}, ValueError, "`epsilon` must be finite and not negative, got -0.1"),
-            ({"n_restarts": 2}, ValueError, "`epsilon` must be a number for restarts.*`n_restarts=2`"),
+            ({"n_restarts": 2, "epsilon": None}, ValueError, "`epsilon` must be a number for restarts.*`n_restarts=2`"),
             ({"map_weight": (1, 2, 3)}, TypeError, r"`map_weight` must be a pair, got \(1, 2, 3\)"),
             ({"beta": 3}, TypeError, "`beta` must be a pair, got 3"),
             (
@@ -465,7 +465,14 @@ class TestHonesty:
     def test_steps_too_short_for_the_budget_are_told(self, network, pictures, corner):
         with pytest.warns(metfa.WeakAttackWarning, match=r"reach 0\.01, less than the budget `epsilon`=0\.1"):
             attacks.manipulate(
-                network, CAM(network), pictures, target_map=corner, n_steps=10, step_size=0.001, epsilon=0.1
+                network,
+                CAM(network),
+                pictures,
+                target_map=corner,
+                settings="dombrowski",
+                n_steps=10,
+                step_size=0.001,
+                epsilon=0.1,
             )
 
     @pytest.mark.slow

@@ -26,7 +26,16 @@ def found(channels=3, upsample=True, defended=True, steps=5):
     noise = metfa.noise.Uniform(0.05, bounds=(0, 1))
     defence = metfa.Smoothed(explainer, noise=noise, n_samples=6) if defended else None
     return attacks.manipulate(
-        model, explainer, images, target_map=drawn, defence=defence, n_steps=steps, step_size=0.01, check_every=1, rng=0
+        model,
+        explainer,
+        images,
+        target_map=drawn,
+        defence=defence,
+        settings="dombrowski",
+        n_steps=steps,
+        step_size=0.01,
+        check_every=1,
+        rng=0,
     )
 
 
@@ -86,7 +95,9 @@ def test_signed_maps_have_a_symmetric_scale():
         )
     images = torch.rand(1, 3, 8, 8, generator=torch.Generator().manual_seed(1))
     signed = lambda x, target: metfa.Called(model.eval()).gradient(x, target)[0].sum(1)  # noqa: E731
-    result = attacks.manipulate(model.eval(), signed, images, target_map=torch.ones(8, 8), n_steps=2, rng=0)
+    result = attacks.manipulate(
+        model.eval(), signed, images, target_map=torch.ones(8, 8), n_steps=2, step_size=0.1, rng=0
+    )
     fig = attack(result)
     bar = next(ax for ax in fig.axes if ax.get_ylabel() == "attribution score")
     low, high = bar.get_ylim()

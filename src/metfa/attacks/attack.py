@@ -43,7 +43,7 @@ def manipulate(
     target_map: Any,
     defence: SampledExplainer | None = None,
     knows: Knows | None = None,
-    settings: str | AttackSettings = "dombrowski",
+    settings: str | AttackSettings = "strong",
     batch_size: int = 8,
     rng: Any = None,
     run: Run | None = None,
@@ -74,7 +74,8 @@ def manipulate(
         if the defender puts the same noise on each version of an image. (The noise of `Smoothed` and `metfa.explain`
         depends on the image's content, so a changed image gets other noise: "seed" is a bound.)
     settings : str or AttackSettings
-        "strong" (metfa's own), "dombrowski", "adv2-cam", "adv2-mask", or settings of your own.
+        "strong" (metfa's own, to see whether a map can be drawn at all), "dombrowski", "adv2-cam", "adv2-mask", or
+        settings of your own.
     batch_size : int
         Images that are attacked together. The defence's own `batch_size` limits its rows in memory.
     rng : int, numpy.random.Generator or None
@@ -114,8 +115,7 @@ def manipulate(
     >>> target_map = torch.zeros(8, 8)
     >>> target_map[:4, :4] = 1
     >>> result = attacks.manipulate(
-    ...     model, explainers.CAM(model), torch.rand(1, 1, 8, 8), target_map=target_map, n_steps=50, step_size=0.01,
-    ...     rng=0,
+    ...     model, explainers.CAM(model), torch.rand(1, 1, 8, 8), target_map=target_map, epsilon=0.3, rng=0
     ... )
     >>> result.success
     array([ True])
