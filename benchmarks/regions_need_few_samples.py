@@ -12,7 +12,8 @@ it prints the time of ``sample.over`` for 50 regions, 50 samples and 224 x 224 p
 
 FOLDER holds photographs and ``index.csv``; without it, the photographs are scikit-image's coffee and cat. Gradient is
 asked first, then RISE of 200 masks, which takes hours: each photograph is one line of the file of results as soon as it
-is measured, and a repeated command goes on after the last of them.
+is measured, and a repeated command goes on after the last of them. The published figures are in
+``results/regions_need_few_samples.jsonl``.
 """
 
 import argparse
