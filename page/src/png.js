@@ -30,6 +30,7 @@ function unfiltered(rows, height, length, channels) {
   const found = new Uint8Array(height * length);
   for (let y = 0; y < height; y++) {
     const filter = rows[y * (length + 1)];
+    if (filter > 4) throw new Error("its picture is not whole");
     for (let x = 0; x < length; x++) {
       const at = y * length + x;
       const left = x < channels ? 0 : found[at - channels];

@@ -19,11 +19,11 @@ function paeth(left, above, corner) {
 }
 
 /** A file whose lines have the filters 0 to 4 in turn, in two pieces, with a chunk that nobody knows. */
-function fileOf(levels, channels, { depth = 8, colour = channels === 1 ? 0 : 2, interlaced = 0 } = {}) {
+function fileOf(levels, channels, { depth = 8, colour = channels === 1 ? 0 : 2, interlaced = 0, first = 0 } = {}) {
   const length = WIDTH * channels;
   const rows = [];
   for (let y = 0; y < HEIGHT; y++) {
-    rows.push(y % 5);
+    rows.push(y ? y % 5 : first);
     for (let x = 0; x < length; x++) {
       const of = (dy, dx) => (y + dy < 0 || x + dx < 0 ? 0 : levels[(y + dy) * length + x + dx]);
       const [left, above, corner] = [of(0, -channels), of(-1, 0), of(-1, -channels)];
@@ -59,4 +59,5 @@ test("other kinds of pictures are refused, not shown wrongly", async () => {
     await assert.rejects(decoded(fileOf(some(3), 3, other)), /of another kind/);
   }
   await assert.rejects(decoded(fileOf(some(1), 1, { colour: 2 })), /not whole/);
+  await assert.rejects(decoded(fileOf(some(1), 1, { first: 5 })), /not whole/);
 });

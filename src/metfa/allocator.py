@@ -4,9 +4,9 @@ On Linux, glibc returns large freed blocks at once and maps new, zeroed pages fo
 network are such blocks, so each batch pays for its pages again: a third to a half of its time on a CPU. With higher
 malloc thresholds the pages are kept.
 
-These thresholds are of the whole process. So the library raises them while it samples a network on a CPU, and then
-gives back what is free: :func:`freed_memory_kept`. For a whole process, such as a script that trains besides, call
-:func:`keep_freed_memory`; the command line does. Who sets glibc's thresholds in the environment has them left alone.
+These thresholds are of the whole process. So the library raises them while it samples a network on a CPU, and puts
+them back: :func:`freed_memory_kept`. Around a loop of your own, open it yourself. Or call :func:`keep_freed_memory`
+once for the whole process, as the command line does. Thresholds in the environment are left alone.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -26,18 +27,29 @@ __all__ = ["freed_memory_kept", "keep_freed_memory"]
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 # The most that glibc comes to by itself: it doubles as a process frees larger blocks, and never reports where it is.
 _USUAL_MAP, _USUAL_TRIM = 2**25, 2**26
-_OF_THE_CALLER = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_")
+# A process that has grown by more gives back what is free. It is about what glibc keeps by itself after a run; who
+# explains again would have to take less anew.
+_KEPT = 2**30
+_OF_THE_CALLER = {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_MMAP_MAX_"}
+_TUNABLES = re.compile(r"glibc\.malloc\.(mmap_threshold|trim_threshold|top_pad|mmap_max)\b")
 
 
 class _Raised:
-    """Who has raised the thresholds: this process for good, or so many runs that go on."""
+    """Who has raised the thresholds: this process for good, or the runs that go on."""
 
     def __init__(self) -> None:
-        self.lock, self.runs, self.for_good = threading.Lock(), 0, False
+        self.for_good = False
+        self.afresh()
+
+    def afresh(self) -> None:
+        """As in a process that was forked: its lock may be another thread's, which is not there."""
+        self.lock, self.runs = threading.Lock(), set[object]()
         self.resident = 0  # bytes, when the first of the runs began
 
 
 _raised = _Raised()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _raised.afresh())
 
 
 def keep_freed_memory() -> bool:
@@ -51,43 +63,54 @@ def keep_freed_memory() -> bool:
         True if it took effect; False on systems without glibc (macOS, Windows, musl).
     """
     glibc = _glibc()
-    took_effect = glibc is not None and _raise(glibc)
-    _raised.for_good |= took_effect
+    with _raised.lock:
+        took_effect = glibc is not None and _raise(glibc)
+        _raised.for_good |= took_effect
     return took_effect
 
 
 @contextmanager
 def freed_memory_kept() -> Iterator[None]:
-    """Context in which freed memory is reused; at the end of the outermost one, what is free goes back to the system.
+    """Context in which freed memory is reused.
 
-    That is so if the process has grown by more than 64 MiB meanwhile, which glibc would keep, too. Then the thresholds
-    are the highest that glibc comes to by itself. Where `keep_freed_memory` was called, or the
-    environment has thresholds of glibc's, and on systems without it, nothing is changed.
+    After the outermost one the thresholds are the highest that glibc comes to by itself. If the process has grown by
+    more than 1 GiB, what is free goes back to the system. Where `keep_freed_memory` was called, or the environment has
+    thresholds of glibc's, and on systems without it, nothing is changed.
+
+    Notes
+    -----
+    Thresholds that a program has set by ``mallopt`` cannot be read, and are replaced. Such a program calls
+    `keep_freed_memory`.
     """
     glibc = None if _raised.for_good or _set_by_the_caller() else _glibc()
     if glibc is None:
         yield
         return
-    with _raised.lock:
-        _raised.runs += 1
-        if _raised.runs == 1:
-            _raised.resident = _resident()
-            _raise(glibc)
+    run = object()
     try:
+        with _raised.lock:
+            _raised.runs.add(run)
+            if len(_raised.runs) == 1:
+                _raised.resident = _resident()
+                _raise(glibc)
         yield
     finally:
         with _raised.lock:
-            _raised.runs -= 1
-            if _raised.runs == 0 and not _raised.for_good:
+            _raised.runs.discard(run)
+            last = not (_raised.runs or _raised.for_good)
+            if last:
                 glibc.mallopt(_M_MMAP_THRESHOLD, _USUAL_MAP)
                 glibc.mallopt(_M_TRIM_THRESHOLD, _USUAL_TRIM)
-                if _resident() > _raised.resident + _USUAL_TRIM:  # it looks at every free block, which takes its time
-                    glibc.malloc_trim(0)
+        if last and _resident() > _raised.resident + _KEPT:
+            glibc.malloc_trim(0)
 
 
 def _resident() -> int:
-    """Bytes of memory that this process has."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+    """Bytes of memory that this process has; 0 where nothing says so."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def _glibc() -> Any:
@@ -109,4 +132,4 @@ def _raise(glibc: Any) -> bool:
 
 def _set_by_the_caller() -> bool:
     tunables = os.environ.get("GLIBC_TUNABLES", "")
-    return any(name in os.environ for name in _OF_THE_CALLER) or "glibc.malloc." in tunables
+    return not _OF_THE_CALLER.isdisjoint(os.environ) or _TUNABLES.search(tunables) is not None

@@ -8,6 +8,7 @@ import itertools
 
 import pytest
 import torch
+import torch.utils.checkpoint
 
 import metfa
 from metfa.calls.guard import left_as_found, model_in_evaluation
@@ -52,7 +53,9 @@ def in_memory(shape, order):
     return torch.randn([shape[axis] for axis in order]).permute([order.index(axis) for axis in range(len(shape))])
 
 
-@pytest.mark.parametrize("shape", [(2, 3, 4), (2, 3, 2, 3), (3, 2, 1, 4), (2, 3, 4, 1), (1, 3, 2, 2), (2, 1, 3, 2)])
+@pytest.mark.parametrize(
+    "shape", [(2, 3, 4), (2, 3, 2, 3), (3, 2, 1, 4), (2, 3, 4, 1), (1, 3, 2, 2), (2, 1, 3, 2), (1, 3, 1, 4), (1, 2, 3)]
+)
 def test_every_order_of_the_axes_is_right(shape):
     """Torch's own batch norm misreads axes of one alone, so that the others are handed to it as they are."""
     torch.manual_seed(0)
@@ -65,6 +68,36 @@ def test_every_order_of_the_axes_is_right(shape):
             (found,) = torch.autograd.grad(norm(inputs), inputs, gradient)
         scale = (norm.weight / (norm.running_var + norm.eps).sqrt()).reshape(1, -1, *[1] * (len(shape) - 2))
         torch.testing.assert_close(found, gradient * scale, rtol=1e-4, atol=1e-4)
+
+
+class Checkpointed(torch.nn.Module):
+    """A batch norm of tokens as a picture, which the backward pass asks again."""
+
+    def __init__(self, *, again):
+        super().__init__()
+        self.mixed, self.norm, self.again = torch.nn.Linear(5, 6), normalisation("batch", 6), again
+        self.norm.running_var.uniform_(0.5, 2)
+
+    def block(self, tokens):
+        return self.norm(self.mixed(tokens).transpose(1, 2).reshape(len(tokens), 6, 3, 4))
+
+    def forward(self, tokens):
+        checkpoint = torch.utils.checkpoint.checkpoint
+        picture = checkpoint(self.block, tokens, use_reentrant=False) if self.again else self.block(tokens)
+        return (picture**2).flatten(2).cumsum(2).sum(2)
+
+
+def test_a_checkpoint_has_the_gradient_of_the_model():
+    found = []
+    for again in (False, True):
+        torch.manual_seed(0)
+        model, tokens = Checkpointed(again=again).eval(), torch.randn(1, 12, 5)
+        found.append(metfa.Called(model).gradient(tokens, 0)[0])
+    torch.manual_seed(0)
+    exact = Checkpointed(again=False).eval().double()
+    expected = metfa.Called(exact).gradient(torch.randn(1, 12, 5).double(), 0)[0]
+    for one in found:
+        torch.testing.assert_close(one, expected.float(), rtol=1e-4, atol=1e-5)
 
 
 def test_the_mode_is_opened_once():

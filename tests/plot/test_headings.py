@@ -2,6 +2,7 @@
 
 import io
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -39,15 +40,17 @@ def test_ticks_that_nobody_sees_are_not_made():
     assert [len(ax.xaxis.majorTicks) > 1 for ax in fig.axes] == [False, True]
 
 
-def test_powers_of_ten_stay_mathematics():
-    fig = Figure()
-    ax = fig.subplots()
-    ax.plot([0, 1], [0.01, 100])
-    ax.set_yscale("log")
-    ax.set_ylabel(NAME)
-    draw_heading(fig, NAME)
-    fig.savefig(io.BytesIO(), dpi=20)
-    powers = [text for text in ax.get_yticklabels() if "$" in text.get_text()]
-    assert powers
-    assert all(text.get_parse_math() for text in powers)
+@pytest.mark.parametrize("scale", ["log", "logit", "linear"])
+def test_numbers_of_matplotlib_stay_mathematics(scale):
+    with mpl.rc_context({"axes.formatter.use_mathtext": True}):
+        fig = Figure()
+        ax = fig.subplots()
+        ax.plot([0, 1], [0.01, 0.99])
+        ax.set_yscale(scale)
+        ax.set_ylabel(NAME)
+        draw_heading(fig, NAME)
+        fig.savefig(io.BytesIO(), dpi=20)
+    numbers = [text for text in ax.get_yticklabels(which="both") if "$" in text.get_text()]
+    assert numbers
+    assert all(text.get_parse_math() for text in [*numbers, ax.yaxis.get_offset_text()])
     assert not ax.yaxis.label.get_parse_math()

@@ -9,6 +9,7 @@ row correlated at .4 with the right ones.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -51,38 +52,40 @@ def _usual_layouts() -> Iterator[None]:
 
 
 class _UsualLayouts(TorchFunctionMode):
-    """Hand copies in a usual layout to normalisations, and the gradients of their outputs too."""
+    """Hand gradients to normalisations in the layout of their inputs, which are copied where they must be."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call a function of torch."""
         kind, kwargs = FUNCTIONS.get(func), kwargs or {}
         given = args[0] if args else kwargs.get("input")
         may_be_wrong = kind is not None and torch.is_grad_enabled() and isinstance(given, torch.Tensor)
-        last = kind == "batch"
-        if may_be_wrong and last:
+        batch = kind == "batch"
+        if may_be_wrong and batch:
             may_be_wrong = 1 in given.shape
         if not may_be_wrong or given.device.type != "cpu":  # without a gradient all is right, and nothing is copied
             return func(*args, **kwargs)
-        usual = _usual(given, channels_last=last)
-        found = func(usual, *args[1:], **kwargs) if args else func(**{**kwargs, "input": usual})
+        # A gradient that is laid out as the input is read as the input is: so also where a checkpoint asks again, out
+        # of this mode. An instance norm misreads channels last in any case.
+        as_it_is = _dense(given) if batch else given.is_contiguous() and 1 not in given.shape
+        kept = given if as_it_is else given.clone(memory_format=torch.contiguous_format)
+        found = func(kept, *args[1:], **kwargs) if args else func(**{**kwargs, "input": kept})
         if found.requires_grad:
-            found.register_hook(lambda gradient: None if gradient is None else _usual(gradient, channels_last=last))
+            strides = kept.stride()
+            found.register_hook(lambda gradient: None if gradient is None else _laid_out(gradient, strides))
         return found
 
 
-def _usual(tensor: torch.Tensor, *, channels_last: bool) -> torch.Tensor:
-    """The tensor, or a copy if its strides are neither those of its shape nor, where allowed, of channels last."""
-    if tensor.stride() == _strides(tuple(tensor.shape)):
+def _laid_out(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
+    """The tensor, or a copy with these strides."""
+    if tensor.stride() == strides:
         return tensor
-    if channels_last and tensor.ndim == 4:
-        _, c, h, w = tensor.shape
-        if tensor.stride() == (h * w * c, 1, w * c, c):
-            return tensor
-    return tensor.clone(memory_format=torch.contiguous_format)
+    made = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device)
+    return made.copy_(tensor)
 
 
-def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    found = [1]
-    for size in reversed(shape[1:]):
-        found.append(found[-1] * max(size, 1))
-    return tuple(reversed(found)) if shape else ()
+def _dense(tensor: torch.Tensor) -> bool:
+    """Whether the numbers lie in memory without gaps, in any order of the axes, each once."""
+    axes = sorted(zip(tensor.stride(), tensor.shape, strict=True))
+    return all(
+        stride == math.prod(size for _, size in axes[:place]) for place, (stride, size) in enumerate(axes) if size > 1
+    )

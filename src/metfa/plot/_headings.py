@@ -52,18 +52,19 @@ def _make_plain(artist: Any) -> None:
     """Make all texts within an artist plain.
 
     Where axes are off, their ticks are left out: they have no names, and nobody sees them, but to look is to make them.
-    So are ticks of a logarithm, whose powers of ten are matplotlib's own mathematics.
+    So are ticks that matplotlib numbers by itself, where powers of ten may be its own mathematics.
     """
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.text import Text
-    from matplotlib.ticker import LogFormatter
+    from matplotlib.ticker import LogFormatter, LogitFormatter, ScalarFormatter
 
     if isinstance(artist, Text):
         artist.set(**LITERAL)
     bare = isinstance(artist, Axes) and not artist.axison
     parts = artist.get_children()
-    if isinstance(artist, Axis) and isinstance(artist.get_major_formatter(), LogFormatter):
+    numbers = (ScalarFormatter, LogFormatter, LogitFormatter)
+    if isinstance(artist, Axis) and isinstance(artist.get_major_formatter(), numbers):
         parts = [artist.label]
     for part in parts:
         if not (bare and isinstance(part, Axis)):
