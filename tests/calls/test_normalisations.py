@@ -100,6 +100,30 @@ def test_a_checkpoint_has_the_gradient_of_the_model():
         torch.testing.assert_close(one, expected.float(), rtol=1e-4, atol=1e-5)
 
 
+def test_a_backward_pass_that_asks_a_model_has_right_gradients():
+    """Torch takes the mode away inside `torch.autograd.grad`."""
+    torch.manual_seed(0)
+    norm = normalisation("batch", 6)
+    inputs = STRIDES["tokens"](1, 6, 4).detach().requires_grad_()
+    gradient = torch.randn(1, 6, 4, 4)
+
+    class Asking(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, _):
+            with torch.enable_grad(), model_in_evaluation(norm):
+                return torch.autograd.grad(norm(inputs), inputs, gradient)[0]
+
+    with model_in_evaluation(norm):
+        (found,) = torch.autograd.grad(Asking.apply(inputs).sum(), inputs)
+        assert len(torch.overrides._get_current_function_mode_stack()) == 1
+    scale = (norm.weight / (norm.running_var + norm.eps).sqrt()).reshape(1, -1, 1, 1)
+    torch.testing.assert_close(found, gradient * scale, rtol=1e-4, atol=1e-4)
+
+
 def test_the_mode_is_opened_once():
     norm = normalisation("batch", 3)
     for _ in range(2):

@@ -55,7 +55,14 @@ class _UsualLayouts(TorchFunctionMode):
     """Hand gradients to normalisations in the layout of their inputs, which are copied where they must be."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call a function of torch."""
+        """Call a function of torch, inside which torch has taken this mode away."""
+        _open.already = False  # a backward pass, which is one, may ask a model of its own
+        try:
+            return self._call(func, args, kwargs)
+        finally:
+            _open.already = True
+
+    def _call(self, func: Any, args: Any, kwargs: Any) -> Any:
         kind, kwargs = FUNCTIONS.get(func), kwargs or {}
         given = args[0] if args else kwargs.get("input")
         may_be_wrong = kind is not None and torch.is_grad_enabled() and isinstance(given, torch.Tensor)
