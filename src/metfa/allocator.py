@@ -27,8 +27,8 @@ __all__ = ["freed_memory_kept", "keep_freed_memory"]
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 # The most that glibc comes to by itself: it doubles as a process frees larger blocks, and never reports where it is.
 _USUAL_MAP, _USUAL_TRIM = 2**25, 2**26
-# A process that has grown by more gives back what is free. It is about what glibc keeps by itself after a run; who
-# explains again would have to take less anew.
+# A process that has grown by more gives back what is free. After smaller runs glibc keeps about as much by itself, and
+# the next run would pay for what was given back.
 _KEPT = 2**30
 _OF_THE_CALLER = {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_MMAP_MAX_"}
 _TUNABLES = re.compile(r"glibc\.malloc\.(mmap_threshold|trim_threshold|top_pad|mmap_max)\b")
