@@ -40,6 +40,7 @@ export class Notebook {
 
   #hear({ metfa, value }) {
     if (metfa === "chosen") {
+      if (!this.heard) this.said = this.#chosen(); // a view that opens has chosen nothing yet, and takes nothing back
       this.heard = true;
       this.#take(value);
     }
@@ -53,9 +54,9 @@ export class Notebook {
     return Boolean(result.ofRegions && this.corrections.regions);
   }
 
-  #tell() {
+  #chosen() {
     const moved = ({ result }) => (result.edge === (result.computed ?? 0) ? null : result.threshold);
-    const chosen = {
+    return {
       n: this.made.n,
       alpha: this.data.alphas[Number(this.field("alpha").value)],
       correction: this.corrections.single.value,
@@ -64,6 +65,10 @@ export class Notebook {
       movedOfRegions: this.regions.map(moved),
       drawn: this.pixels.map(({ drawing }) => drawing?.runs ?? []),
     };
+  }
+
+  #tell() {
+    const chosen = this.#chosen();
     if (!this.heard || JSON.stringify(chosen) === JSON.stringify(this.said)) return;
     this.said = chosen;
     this.#say("chosen", chosen);

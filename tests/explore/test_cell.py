@@ -153,7 +153,6 @@ def test_it_is_dark_as_the_notebook_is(background, dark, host):
 
 def test_two_views_show_the_same(host):
     page, (one, two) = host("a", "b")
-    page.wait_for_timeout(1000)  # each view says once what it shows at its start
     one.locator(".threshold input").evaluate(
         "s => { s.value = 90; s.dispatchEvent(new Event('input', {bubbles: true})) }"
     )
@@ -212,7 +211,7 @@ def test_messages_of_others_are_not_heard(host):
     page.evaluate("() => postMessage({ metfa: 'chosen', value: { alpha: 0.4 } }, '*')")
     page.evaluate("() => postMessage({ metfa: 'more', value: { until: 99 } }, '*')")
     page.wait_for_timeout(400)
-    assert page.evaluate("() => [window.sent.length, model.get('_chosen').alpha]") == [0, 0.05]
+    assert page.evaluate("() => [window.sent.length, model.get('_chosen')]") == [0, None]
 
 
 def test_a_view_that_goes_leaves_nothing(host):
