@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 import signal
+import sys
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -15,6 +16,12 @@ from metfa.allocator import keep_freed_memory
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when NumPy and torch are loaded; two processes share two cores
 os.environ.setdefault("RAY_worker_niceness", "0")  # else a test waits for workers that other processes starve
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")  # shap's masks take longer to compile than to use
+
+# jsonschema loads rfc3987_syntax where JupyterLab has brought it, which reads a grammar for two seconds; and each
+# process of Ray and of a notebook loads jsonschema.
+NOT_LOADED = Path(__file__).with_name("not_loaded")
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(NOT_LOADED), os.environ.get("PYTHONPATH"))))
+sys.path.insert(0, str(NOT_LOADED))
 
 # Who asks for one of these fixtures needs what the mark says. `make check` leaves all marks out, see CONTRIBUTING.md.
 MARK_OF_FIXTURE = {

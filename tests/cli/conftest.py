@@ -21,7 +21,7 @@ TINY = '''
     from torch import nn
 
     from metfa.explainers import Gradient, heatmap
-    from metfa.models import LoadedModel, WholePicture
+    from metfa.models import CentreCrop, LoadedModel, WholePicture
 
 
     class Tiny(nn.Module):
@@ -39,6 +39,10 @@ TINY = '''
 
 
     def model():
+        return LoadedModel(Tiny().eval(), CentreCrop(96))
+
+
+    def module():
         return Tiny().eval()
 
 

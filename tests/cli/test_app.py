@@ -51,8 +51,8 @@ def values(folder):
 
 
 @pytest.mark.slow
-def test_one_picture(explain, picture, tmp_path, whole_figures):
-    done = explain(picture, "--out", "out")
+def test_one_picture(metfa_command, tiny, picture, tmp_path, whole_figures):
+    done = metfa_command("explain", picture, "--model", "tiny:module", "--samples", 8, "--out", "out")
     assert done.code == 0
     folder = tmp_path / "out"
     assert sorted(path.name for path in folder.iterdir()) == FILES
@@ -80,11 +80,11 @@ def test_the_report_says_all_that_a_person_needs(explain, picture, tmp_path):
         "method:           gradient",
         "noise:            gaussian:0.2",
         f"prediction:       class {best} ({probabilities[best]:.2f})",
-        "samples:          8 of each feature's score; 50,176 features",
+        "samples:          8 of each feature's score; 9,216 features",
         f"important:        {(marks == 1).mean():7.2%} (median above the threshold, {sample.threshold()[0]:.4g})",
         f"unimportant:      {(marks == -1).mean():7.2%} (median below it)",
         f"undecided:        {(marks == 0).mean():7.2%}",
-        "false marks:      up to 3,528 of 50,176 features marked falsely on average (7.0%), if every median lay at the",
+        "false marks:      up to 648 of 9,216 features marked falsely on average (7.0%), if every median lay at the",
         "intervals:        each holds its median with probability 99.22%, more where scores tie; mean width",
         f"prediction flips: {sample.flip_rate[0]:.0%} of the noisy inputs",
     ):
@@ -264,7 +264,7 @@ def test_a_certificate_after_until_is_that_of_the_result(explain, picture, tmp_p
 
 @pytest.mark.slow
 def test_pictures_of_the_networks_size_are_not_cropped_again(explain, tmp_path):
-    levels = np.random.default_rng(0).integers(0, 256, (224, 224, 3), np.uint8)
+    levels = np.random.default_rng(0).integers(0, 256, (96, 96, 3), np.uint8)
     Image.fromarray(levels).save(tmp_path / "exact.png")
     assert explain(tmp_path / "exact.png", "--out", "out", "--no-crop").code == 0
     pixels = metfa.load(tmp_path / "out" / "sample").inputs[0]
@@ -500,7 +500,7 @@ def test_fast_is_for_methods_that_have_a_name(explain, picture):
         (["--noise", "none"], "`noise` is None"),
         (
             ["--correction", "bonferroni"],
-            r"too few for .*bonferroni over 50,176 pixels, each side.*at least 20 are needed",
+            r"too few for .*bonferroni over 9,216 pixels, each side.*at least 18 are needed",
         ),
         (["--target", "3"], r"`target`.* must .*\b2\b.*, got 3"),
         (["--target", "-1"], r"`target` must .*, got -1"),
@@ -932,7 +932,7 @@ def test_show_of_what_is_no_result(metfa_command, tmp_path, finished, picture):
     [
         (
             ["--correction", "bonferroni"],
-            r"bonferroni over 50,176 features, each side\): got 8, at least 20 are needed",
+            r"bonferroni over 9,216 features, each side\): got 8, at least 18 are needed",
         ),
         (["--alpha", "0.001"], r"`alpha`=0\.001 \(each side\): got 8, at least 10 are needed"),
         (["--alpha", "0.7"], "`alpha` must lie between 0 and 0.5, got 0.7"),
@@ -956,7 +956,7 @@ def test_a_method_whose_maps_are_no_images(metfa_command, picture, tiny, tmp_pat
     assert done.code == 2
     assert "error: " in done.err
     assert "`metfa.explainers.heatmap(explainer)` makes one map" in done.err
-    assert "150,528 features" in metfa_command("show", tmp_path / "out").out
+    assert "27,648 features" in metfa_command("show", tmp_path / "out").out
 
 
 def test_warnings_are_one_line(metfa_command, tmp_path):

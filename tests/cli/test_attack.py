@@ -122,9 +122,9 @@ def test_a_map_from_a_picture(attack, tmp_path):
     Image.fromarray(levels).save(tmp_path / "map.png")
     assert attack("--target-map", "map.png").code == 0
     wanted = attacks.load_attack(tmp_path / "metfa-attack" / "attack").target_map[0]
-    assert wanted.shape == (224, 224)
-    assert wanted[:90].min() > 0.9
-    assert wanted[134:].max() < 0.1
+    assert wanted.shape == (96, 96)
+    assert wanted[:38].min() > 0.9
+    assert wanted[58:].max() < 0.1
 
 
 @pytest.mark.parametrize(

@@ -226,8 +226,8 @@ def test_regions_where_maps_have_none_are_refused(saved, metfa_command):
 
 def test_regions_that_cannot_be_are_refused_before_sampling(metfa_command, tiny, tmp_path):
     Image.fromarray(np.zeros((60, 80, 3), np.uint8)).save(tmp_path / "a.png")
-    done = metfa_command("explain", "a.png", "--model", "tiny:model", "--regions", "grid:225", "--out", "out")
-    assert done.error.endswith("grid:225: a map has only 224 rows and 224 columns, write at most grid:224")
+    done = metfa_command("explain", "a.png", "--model", "tiny:model", "--regions", "grid:97", "--out", "out")
+    assert done.error.endswith("grid:97: a map has only 96 rows and 96 columns, write at most grid:96")
     assert not (tmp_path / "out").exists()
 
 
@@ -236,7 +236,7 @@ def test_a_correction_over_pixels_that_needs_more_samples_points_to_regions(metf
     Image.fromarray(np.random.default_rng(0).integers(0, 256, (60, 80, 3), np.uint8)).save(tmp_path / "a.png")
     explain = ("explain", "a.png", "--model", "tiny:model", "--samples", 12)
     advice = "; without `--correction`, 50 regions are still tested by holm, and pixels each alone"
-    assert metfa_command(*explain, "--correction", "holm").error.endswith(f"at least 20 are needed{advice}")
+    assert metfa_command(*explain, "--correction", "holm").error.endswith(f"at least 18 are needed{advice}")
     assert "without" not in metfa_command(*explain, "--correction", "holm", "--regions", "none").error
     assert "without" not in metfa_command(*explain, "--correction", "holm", "--samples", 8).error  # too few for 50
     done = metfa_command(*explain)

@@ -34,15 +34,16 @@ delta = 0.02
 OTHER = """
 import tiny
 import torch
+from metfa.models import CentreCrop, LoadedModel
 
 
 class Left(tiny.Tiny):
     def forward(self, x):
-        return super().forward(x * (torch.arange(224) < 75))
+        return super().forward(x * (torch.arange(96) < 32))
 
 
 def model():
-    return Left().eval()
+    return LoadedModel(Left().eval(), CentreCrop(96))
 
 
 class Broken(tiny.Tiny):
@@ -51,7 +52,7 @@ class Broken(tiny.Tiny):
 
 
 def broken():
-    return Broken().eval()
+    return LoadedModel(Broken().eval(), CentreCrop(96))
 """
 
 

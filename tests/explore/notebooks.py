@@ -24,7 +24,8 @@ def serving(folder, module, *arguments, asked):
         port = free.getsockname()[1]
     own = {name: str(folder / "own") for name in ("HOME", "IPYTHONDIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME")}
     own |= {f"JUPYTER_{name}_DIR": str(folder / name.lower()) for name in ("CONFIG", "DATA", "RUNTIME")}
-    own |= {"PYTHONPATH": str(Path(metfa.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
+    code = filter(None, (str(Path(metfa.__file__).parents[1]), os.environ.get("PYTHONPATH")))
+    own |= {"PYTHONPATH": os.pathsep.join(code), "OMP_NUM_THREADS": "1"}
     log = folder / "log.txt"
     command = [sys.executable, "-m", module, *(text.format(port=port, folder=folder) for text in arguments)]
     with log.open("w") as out:

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from metfa import stats
-from metfa._base.threaded import threaded
-from metfa.stats.blocks import each_block, sums_over
+from metfa.stats.blocks import each_block, each_map, sums_over
 
 __all__ = ["ends_of", "ends_of_each", "first_signed", "largest_of", "mean_of", "median_of", "of_both_signs", "std_of"]
 
@@ -61,7 +60,7 @@ def _scale(values: np.ndarray) -> float:
     """A power of two, 1 for ordinary values, with which all sums and squares are floats; it rounds nothing."""
     if values.dtype != np.float64 or values.size == 0:
         return 1.0
-    exponent = max(threaded(lambda one: math.frexp(max(float(one.max()), -float(one.min())))[1], values))
+    exponent = max(each_map(lambda one: math.frexp(max(float(one.max()), -float(one.min())))[1], values))
     return math.ldexp(1.0, max(-1000, min(1000, -exponent))) if abs(exponent) > 400 else 1.0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from metfa._base.threaded import n_threads, threaded
 __all__ = [
     "comparable",
     "each_block",
+    "each_map",
     "feature_blocks",
     "n_hits",
     "read_features",
@@ -22,6 +23,8 @@ __all__ = [
     "sums_over",
     "value_blocks",
 ]
+
+Found = TypeVar("Found")
 
 BLOCK_VALUES = 2**18  # 1 MiB of float32
 READ_AT_ONCE = 2**23  # values of several blocks, so that the part of a sample is many pages of a file long
@@ -31,6 +34,7 @@ SHARE = 16  # blocks for each thread, at least: together they hold a small part 
 LEAST_FEATURES = 1024  # a memory page of float32; narrower blocks would read each page of a file more than once
 UNEVEN = 16  # values between samples: at even powers of two, those of a feature would share few lines of the cache
 SUMMED_AT_ONCE = 2**15  # features whose sums stay in the processor's cache
+WORTH_A_THREAD = 2**16  # features: to hand a smaller map to a thread takes as long as the work on it
 BYTE = 2**8 - 1  # hits that a byte counts
 
 
@@ -73,6 +77,11 @@ def each_block(work: Callable[[np.ndarray], Any], values: np.ndarray, width: int
         return found
 
     return threaded(of, feature_blocks(values.shape, width))
+
+
+def each_map(work: Callable[[np.ndarray], Found], maps: np.ndarray) -> Iterator[Found]:
+    r"""`work` of each of the maps (n, \*features), in their order, by several threads where the maps are large."""
+    return (map if maps[0].size < WORTH_A_THREAD else threaded)(work, maps)
 
 
 def read_features(samples: np.ndarray, index: tuple[slice, ...]) -> np.ndarray:

@@ -15,6 +15,7 @@ from metfa._base.validation import check_number
 from metfa.stats._order import side_by_side
 from metfa.stats.blocks import (
     each_block,
+    each_map,
     feature_blocks,
     read_features,
     reduce_rows,
@@ -179,7 +180,7 @@ def _described(values: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray
     def add(total: np.ndarray, sample: np.ndarray, _: Any) -> None:
         total += sample if scale == 1 else _scaled(sample, scale)
 
-    means, norms = np.array(list(threaded(described, values))).T
+    means, norms = np.array(list(each_map(described, values))).T
     return means, np.sqrt(norms), sums_over(values, add).ravel()[:: _step(values)]
 
 
@@ -266,7 +267,7 @@ def _single(values: np.ndarray) -> bool:
         return found
 
     above, below = (np.zeros(values.shape[1:], np.int64) for _ in range(2))
-    for higher, lower in threaded(sides, values):
+    for higher, lower in each_map(sides, values):
         above += higher
         below += lower
     most = max(int(above.max()), int(below.max()))
