@@ -120,7 +120,7 @@ model = torch.nn.Sequential(torch.nn.Conv2d(3, 64, 3), torch.nn.ReLU(), torch.nn
 model.eval()(images := torch.rand(1, 3, 128, 128))
 def explained():
     metfa.explain(
-        metfa.explainers.Gradient(model), images, noise=metfa.noise.Uniform(0.1), n_samples=80, batch_size=16, rng=0
+        metfa.explainers.Gradient(model), images, noise=metfa.noise.Uniform(0.1), n_samples=40, batch_size=8, rng=0
     )
 explained()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
