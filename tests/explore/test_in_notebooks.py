@@ -104,7 +104,8 @@ def test_in_jupyterlab(page, tmp_path):
             return shown_state(output.inner_text())
 
         page.goto(address)
-        page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
+        idle = page.get_by_text("Python 3 (ipykernel) | Idle")
+        idle.wait_for()
         run(0)
         frame = cell_of(page)
         light = frame.evaluate("() => getComputedStyle(document.querySelector('.result')).backgroundColor")
@@ -121,10 +122,11 @@ def test_in_jupyterlab(page, tmp_path):
         assert state() == (50, moved, 0.02, True)
         page.evaluate("() => { jupyterapp.shell.currentWidget.content.activeCellIndex = 2 }")
         page.evaluate("() => { jupyterapp.commands.execute('notebook:run-cell') }")  # without waiting for its end
-        page.wait_for_timeout(5000)
+        page.wait_for_timeout(3000)
         command("notebook:interrupt-kernel")
         frame = with_samples(page, "50+")
         page.get_by_text("KeyboardInterrupt").first.wait_for()
+        idle.wait_for()
         page.wait_for_timeout(500)  # what is asked for at once is dropped
         n, threshold, _, _ = state()
         assert 50 < n < 1050
@@ -147,21 +149,23 @@ def test_in_marimo(page, tmp_path):
     arguments += ["--include-code"]
     with serving(tmp_path, "marimo", "--yes", *arguments, asked="health") as address:
 
-        def state():
-            page.wait_for_timeout(1500)
-            return shown_state(page.inner_text("body"))
+        def state(reached=lambda *values: True):
+            """What the other cell shows, once it is as it should be; it follows a moment later."""
+            until = time.monotonic() + 10
+            while "NOW" not in (text := page.inner_text("body")) or not reached(*shown_state(text)):
+                assert time.monotonic() < until, text
+                page.wait_for_timeout(50)
+            return shown_state(text)
 
         page.goto(address)
         frame = cell_of(page)
         made = drawn_and_moved(page, frame, state)
-        n, moved, _, drawn = state()  # other cells follow
-        assert moved > made
-        assert drawn
+        _, moved, _, _ = state(lambda n, threshold, alpha, drawn: threshold > made and drawn)
         ask_for(frame, 1000)
         frame.wait_for_function("() => document.querySelector('progress').value > 0")
         frame.click(".samples .stop")
         frame = with_samples(page, "20+")
-        n, threshold, _, drawn = state()
-        assert 20 < n < 1020
+        n, threshold, _, drawn = state(lambda n, threshold, alpha, drawn: n > 20)
+        assert n < 1020
         assert threshold == moved
         assert drawn
