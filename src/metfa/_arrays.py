@@ -76,6 +76,8 @@ def device_of(x: Any) -> Any:
 
 def copied(x: Any) -> Any:
     """A copy of `x`, which stays in its graph where it has one."""
+    if isinstance(x, np.ndarray):
+        return np.array(x)
     return x.clone() if compat.is_torch_array(x) else namespace(x).asarray(x, copy=True)
 
 

@@ -12,7 +12,8 @@ from metfa import stats
 from metfa.noise import Uniform
 from metfa.sampling.loop import Job, Loop
 from metfa.sampling.randomised import row_generators
-from metfa.sampling.rows import Rows, RowsInGraph
+from metfa.sampling.rows import Rows
+from metfa.sampling.rows_in_graph import RowsInGraph
 from metfa.sampling.streams import root_entropy
 
 ROWS = np.random.default_rng(0).random((3, 12))

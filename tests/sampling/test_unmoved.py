@@ -9,7 +9,7 @@ from metfa import DegenerateAttributionsWarning
 from metfa.text import LEMNA, LIME, Occlusion, explain_text
 
 ROWS = np.random.default_rng(0).random((3, 6))
-NOTHING = r"no noisy copy differs from the input for 3 of 3 inputs \(20 copies each\), and the maps are all the same"
+NOTHING = r"the noisy copies are all the same for 3 of 3 inputs \(20 copies each\), and so are the maps"
 
 
 def square(inputs, target):
@@ -40,20 +40,22 @@ def test_all_copies_are_the_input(noise, threshold):
     assert sample.provenance["unmoved"] == list(sample.input_names)
     assert not sample.significance_map(threshold).any()
     assert [one.undecided for one in sample.summary(threshold)] == [1, 1, 1]
-    assert sample.decide(sample.terms(threshold)).nothing == ("no noisy copy differs from the input",) * 3
+    assert sample.decide(sample.terms(threshold)).nothing == ("the noisy copies are all the same",) * 3
 
 
 def test_every_view_says_it_in_one_way(tmp_path):
     with pytest.warns(DegenerateAttributionsWarning, match=NOTHING):
         sample = metfa.explain(square, ROWS, 0, noise=metfa.noise.Gaussian(0.0), n_samples=20, rng=0)
-    why = "no noisy copy differs from the input"
+    why = "the noisy copies are all the same"
     for threshold in (None, 0.1, ROWS**2 / 2):
         test = sample.test(threshold)
         assert (test.pvalue == 1).all()
         assert not test.sign.any()
     assert np.isnan(sample.decide(sample.terms(0.1)).thresholds).all()
     assert sample.plan(0.05, 0.1).n_samples is None
-    with pytest.warns(DegenerateAttributionsWarning, match=r"intervals of width 0 say nothing: no noisy copy .* \(3\)"):
+    with pytest.warns(
+        DegenerateAttributionsWarning, match=r"intervals of width 0 say nothing: the noisy copies .* \(3\)"
+    ):
         sample.confidence_interval()
     one = sample.of_input(0)
     lines = dict(one.summary()[0].lines())
@@ -145,14 +147,14 @@ class TestTexts:
 
     def test_no_word_has_a_synonym(self):
         assert not any(metfa.text.SenseSynonyms(0.5).coverage(self.text))
-        with pytest.warns(DegenerateAttributionsWarning, match=r"no noisy copy differs .*`coverage` of `metfa"):
+        with pytest.warns(DegenerateAttributionsWarning, match=r"all the same .*`coverage` of `metfa"):
             sample = explain_text(self.model, self.text, method=Occlusion, n_samples=20, rng=0)
         assert not sample.significance_map().any()
         shown = metfa.text.render_terminal(sample, colour=False, width=75)
-        assert "No word stands out: no noisy copy differs from the input" in shown
+        assert "No word stands out: the noisy copies are all the same" in shown
 
     def test_lime_of_a_short_text_is_not_random(self):
-        with pytest.warns(DegenerateAttributionsWarning, match="and the maps are all the same"):
+        with pytest.warns(DegenerateAttributionsWarning, match="and so are the maps"):
             sample = explain_text(self.model, self.text, method=LIME, n_samples=20, rng=0)
         assert not sample.significance_map().any()
 

@@ -364,3 +364,15 @@ def test_probabilities_of_boosted_trees(table, answers, capfd):
     assert "(the column 'town' holds labels, which it does not take for probabilities" in sample.provenance["picked"]
     assert np.ptp(model.predict_proba(frame)[3:6, 1] - sample.vanilla.sum(axis=1)) < 1e-6
     assert not capfd.readouterr().err
+
+
+@pytest.mark.parametrize("kind", [LogisticRegression, LinearRegression])
+def test_linear_models_take_columns_of_true_and_false(table, kind):
+    """SHAP's values of such frames are an array of objects."""
+    frame = table.assign(smoker=table.debt > 0)
+    answers = (table.debt + table.income > 3).astype(int)
+    maps = []
+    for given in (frame, frame.astype(float)):
+        model = kind().fit(given, answers)
+        maps.append(explain(model, given.iloc[:3], background=given, n_samples=8, rng=0).vanilla)
+    np.testing.assert_allclose(maps[0], maps[1], rtol=1e-6, atol=1e-9)

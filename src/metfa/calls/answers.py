@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import is_array, is_floating, namespace, to_host
+from metfa._arrays import copied, is_array, is_floating, namespace, to_host
 from metfa._base.warnings import ModelOutputWarning, warn
 from metfa.calls.behind import function_behind, loaded_torch, owner_of
 from metfa.calls.fixed_batch import explain_fixed_batch
@@ -137,7 +137,7 @@ def rows_of_scores(scores: Any, n_rows: int, model: Any = None, name: str = "mod
             f"`{name}` must return scores (batch, classes), got one {scores.dtype} a row, like class labels: "
             f"{_scores_of(model)}"
         )
-    return scores
+    return copied(scores)  # models with an output of their own, such as captured graphs, write the next answer there
 
 
 def _scores_of(function: Any) -> str:

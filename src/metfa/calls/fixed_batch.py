@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from metfa._arrays import is_array, namespace
+from metfa._arrays import copied, is_array, namespace
 from metfa._base.one_line import one_line
 from metfa._base.validation import keep, positive_int
 from metfa.calls.behind import loaded_torch
@@ -89,7 +89,7 @@ class FixedBatch:
         if not is_array(scores) or tuple(scores.shape[:1]) != (self.size,):
             got = f"shape {tuple(scores.shape)}" if is_array(scores) else type(scores).__name__
             raise ValueError(f"`model` must return one row of scores for each of its {self.size} inputs, got {got}")
-        return scores[:n]
+        return copied(scores[:n])  # which may lie where the model writes its next answer
 
 
 def explain_fixed_batch(model: Any, batch: Any, error: Exception) -> None:

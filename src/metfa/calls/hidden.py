@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from metfa._arrays import as_array, first_not_finite, from_host, namespace, to_host, widen
+from metfa._arrays import as_array, copied, first_not_finite, from_host, namespace, to_host, widen
 from metfa._base.lazy import needs_extra
 from metfa._base.validation import check_function, did_you_mean
 from metfa.calls.baseline import mean_colour
@@ -83,7 +83,7 @@ class Hidden:
             substitutes = _named(baseline, inputs)
         elif callable(baseline):
             check_function(baseline, "baseline", "baseline(inputs)", None)
-            substitutes = detached(baseline(inputs))
+            substitutes = detached(baseline(copied(inputs)))  # it may write to them
             if getattr(substitutes, "shape", None) != inputs.shape:
                 raise ValueError(
                     f"`baseline` must return inputs of the shape it is given, {tuple(inputs.shape)}, got "

@@ -37,7 +37,7 @@ class ImageFiles:
         """Some of them, in this order."""
         return ImageFiles(_at(self.paths, places), _at(self.names, places), _at(self.targets, places))
 
-    def digest(self, index: int) -> str:
+    def digest(self, index: int, loaded: Any = None) -> str:  # noqa: ARG002
         """Digest of the file, without decoding it."""
         return hashlib.blake2b(self.paths[index].read_bytes(), digest_size=16).hexdigest()
 
@@ -66,10 +66,10 @@ class Arrays:
         """Some of them, in this order."""
         return Arrays(_Taken(self.sequence, places), _at(self.names, places), _at(self.targets, places))
 
-    def digest(self, index: int) -> str:
-        """Digest of the content."""
+    def digest(self, index: int, loaded: Any = None) -> str:
+        """Digest of the content, of what was `loaded` if that is given."""
         try:
-            return Rows(self.load(index, None)[None]).ids()[0]
+            return Rows((self.load(index, None) if loaded is None else loaded)[None]).ids()[0]
         except (TypeError, ValueError) as error:
             raise type(error)(f"`inputs[{index}]`: {error}") from error
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import is_array
+from metfa._arrays import copied, is_array
 from metfa._base.provenance import versions
 from metfa._base.warnings import DegenerateAttributionsWarning, ModelOutputWarning
 from metfa.allocator import freed_memory_kept
@@ -26,6 +26,7 @@ from metfa.evaluation.study import Study
 from metfa.evaluation.units import Unit
 from metfa.results.regions import Regions
 from metfa.results.sample import AttributionSample
+from metfa.sampling.entries import copy_of
 from metfa.sampling.explain import explain
 from metfa.sampling.protocol import takes_rngs
 from metfa.sampling.run import Run
@@ -116,9 +117,12 @@ class Worker:
         array = self.study.data.load(unit.index, getattr(self.model, "preprocess", None))
         if not is_array(array):
             raise TypeError(f"input {unit.input} is no array but {type(array).__name__}")
-        if isinstance(array, np.ndarray) and not array.flags.writeable:
-            array = array.copy()  # mapped from a file or shared by Ray; torch.from_numpy and others need a writable one
-        batch: Any = array[None]
+        if self.study.data.digest(unit.index, array) != unit.digest:
+            raise ValueError(
+                f"input {unit.input} is another one than before: give inputs that are the same each time that they are "
+                "loaded, without random crops or flips, and leave their files as they are"
+            )
+        batch: Any = copied(array)[None]  # the caller's own, mapped from a file or shared by Ray
         return batch.to(self.study.device) if hasattr(batch, "to") else batch
 
     def _rows(self, unit: Unit, inputs: Any, regions: Regions | None) -> Iterator[dict[str, Any]]:
@@ -141,7 +145,13 @@ class Worker:
         for measure in study.measures:
             if measure.of == "maps":
                 for entry, map_ in maps.items():
-                    rows = measure.rows(measure.called(self.module), inputs, map_, goal, **measure.own_settings)
+                    given = (
+                        measure.called(self.module),
+                        copy_of(inputs),
+                        copy_of(map_),
+                        goal,
+                    )  # a metric of others may write to them
+                    rows = measure.rows(*given, **measure.own_settings)
                     yield from _about(rows, entry)
             elif measure.of == "maps under noise":
                 for outer, noise in study.outer_noises.items():

@@ -141,7 +141,7 @@ def blended(images: torch.Tensor, baseline: Any, index: torch.Tensor, dtype: tor
     if not callable(baseline):
         hidden: Any = baseline_like(baseline, images).expand_as(images)
     else:
-        hidden = baseline(images)
+        hidden = baseline(images.clone())  # it may write to them
         if getattr(hidden, "shape", None) != images.shape:
             raise ValueError(
                 f"`baseline` must return images of the shape it is given, {tuple(images.shape)}, got "

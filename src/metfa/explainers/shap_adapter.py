@@ -236,6 +236,8 @@ def _values(output: Any, shape: tuple[int, ...]) -> np.ndarray:
     if isinstance(output, list | tuple):
         output = np.stack([to_host(part) if is_array(part) else np.asarray(part) for part in output], axis=-1)
     values = np.asarray(output)
+    if values.dtype == object:  # of frames whose columns are numbers and booleans
+        values = values.astype(np.float64)
     if values.shape == shape:
         return values
     if values.shape[:-1] != shape:

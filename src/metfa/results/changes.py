@@ -79,7 +79,7 @@ class Changes:
     equal : tuple of str
         Inputs of which every difference is 0: both samples are the same, number by number.
     untested : tuple of str
-        Inputs that no noisy copy differs from: they are one explanation N times, and no change of them is found.
+        Inputs whose noisy copies are all the same: they are one explanation N times, and no change of them is found.
     noun : str
         What a feature is called.
     scale : str
@@ -141,7 +141,7 @@ class Changes:
             of_all = "all inputs" if self.equal == self.inputs else _listed(self.equal)
             lines.append(("equal", f"every sample of {of_all} is the same in both, number by number"))
         if self.untested:
-            lines.append(("not tested", f"no noisy copy differs from the input in {_listed(self.untested)}"))
+            lines.append(("not tested", f"the noisy copies are all the same in {_listed(self.untested)}"))
         lines.append(("false alarms", self._promise(by)))
         if self:
             level = percent(self.confidence_level)

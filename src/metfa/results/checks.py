@@ -13,6 +13,7 @@ from metfa._base.mapped import unload
 from metfa.results.corrections import BOTH, STATEMENTS
 from metfa.results.labels import are_columns
 from metfa.results.rules import RULES
+from metfa.results.same_copies import are_first_copies
 
 if TYPE_CHECKING:
     from metfa.results.sample import AttributionSample
@@ -151,6 +152,7 @@ PROVENANCE: dict[str, Kind] = {
     "class_names": (lambda value: isinstance(value, list) and all(map(_is_text, value)), "a list of texts"),
     "versions": (_are_texts, "texts by name"),
     "part": (lambda value: _is_text(value) or _is_count(value), "the name of a part"),
+    "first_copy": (lambda value: value is None or are_first_copies(value), "what the first noisy copy changes"),
     "columns": (are_columns, "names, kinds and labels of columns"),
     "text": (_are_facts, "facts of a text"),
 }

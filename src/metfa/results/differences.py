@@ -12,6 +12,7 @@ from metfa._base.provenance import printable
 from metfa._base.validation import as_names, one_of, shown
 from metfa.results.corrections import STATEMENTS
 from metfa.results.joining import equal, in_order, short
+from metfa.results.same_copies import same_copies
 from metfa.results.samples import Samples
 from metfa.results.scaled import SCALES, scaled_sample
 from metfa.results.stopping import Stopping
@@ -65,6 +66,11 @@ def difference_of(before: S, after: S, *, scale: str = "raw", names: Any = None,
     if scale != "raw":
         before, after = scaled_sample(before, scale), scaled_sample(after, scale)
     changed = not equal(before.inputs, after.inputs)
+    if not changed and same_copies(before.provenance.get("first_copy"), after.provenance.get("first_copy")) is False:
+        raise ValueError(
+            "`before` and `after` must have the same noise, so that their copies are the same, and these two noises of "
+            f"the name {before.provenance.get('noise')!s:.80} make other copies of {before.input_names[0]!r:.60}"
+        )
     made = {"scale": scale, "names": None if names is None else list(names), "inputs": "changed" if changed else "same"}
     made |= {} if word == "in" else {"word": word}
     return subtracted(before, after, made)

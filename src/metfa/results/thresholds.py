@@ -22,7 +22,7 @@ __all__ = ["UNMOVED", "half", "number_of", "resolved", "ruled", "shared", "sides
 
 EQUAL = tuple(f"{cut} are equal" for cut in CUT.values())
 NONE_FOUND = "the rule found no threshold"
-UNMOVED = "no noisy copy differs from the input"
+UNMOVED = "the noisy copies are all the same"
 
 
 def half(values: np.ndarray) -> float:  # noqa: ARG001

@@ -7,11 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import device_of, is_array, namespace
+from metfa._arrays import copied, device_of, is_array, namespace
 from metfa._base.validation import shown
 from metfa._frames.columns import is_frame, row_of
 
-__all__ = ["count_rows", "one_entry", "one_row", "taken"]
+__all__ = ["copy_of", "count_rows", "one_entry", "one_row", "taken"]
+
+
+def copy_of(inputs: Any) -> Any:
+    """Inputs for somebody who may write to them; the objects of a list are the same."""
+    if isinstance(inputs, Mapping):
+        return {key: copy_of(part) for key, part in inputs.items()}
+    if isinstance(inputs, tuple):
+        return tuple(map(copy_of, inputs))
+    if is_array(inputs):
+        return copied(inputs)
+    if is_frame(inputs):
+        return inputs.copy() if hasattr(inputs, "copy") else inputs.clone()  # as polars calls it
+    return list(inputs)
 
 
 def count_rows(inputs: Any) -> int:

@@ -32,13 +32,13 @@ def like_row(noisy: Any, row: Any, where: Any) -> Any:
             f"`noise` returned {noisy.dtype} for {where}, which is {row.dtype}: it must return numbers of the input's "
             "kind; scale images to floats first, as in `image.astype('float32') / 255`"
         )
-    return namespace(noisy).astype(noisy, row.dtype, copy=False)
+    return namespace(noisy).astype(noisy, row.dtype, copy=True)  # a noise may write its next one to the same place
 
 
 def host_like(noisy: Any, row: Any, where: Any) -> Any:
     """The same on the host, for a row that is there."""
     if same_kind(noisy, row):
-        return noisy
+        return noisy.copy()
     with np.errstate(over="ignore"):  # what became infinite is found
         return like_row(to_host(as_array(noisy, "noise(x, rng)")), row, where)
 

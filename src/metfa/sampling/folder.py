@@ -19,7 +19,7 @@ import numpy as np
 from metfa._base.earlier_words import layout_of
 from metfa._base.owner import LOCK, Owner
 from metfa._base.provenance import describe
-from metfa._base.temporary import is_temporary
+from metfa._base.store_folder import check_free, check_store
 from metfa._base.validation import as_path
 from metfa._base.writing import changed_file, kept_after, new_file, put, sweep
 from metfa.results.arrays import array_offset, map_array, write_array, write_array_header
@@ -28,6 +28,7 @@ from metfa.results.joining import same_maps
 from metfa.results.layout import Layout, sizes_of
 from metfa.results.manifests import read_json, write_json
 from metfa.results.rules import RULES, USUAL, USUAL_ONCE
+from metfa.results.same_copies import same_copies
 from metfa.results.sample import AttributionSample
 from metfa.results.until import Until
 from metfa.sampling.done import DIGEST, Done, digest_of_map
@@ -40,6 +41,7 @@ DONE = "done.bin"
 PREDICTIONS = "predictions.npy"
 LEARNED = "learned.json"  # what an explainer has paid for before the samples (`metfa.text.explain_answer`)
 CLASS = np.dtype(np.int64)
+OTHER_NOISE = "another noise, though of the same name: it makes other copies"
 
 
 class StoreSink:
@@ -63,6 +65,7 @@ class StoreSink:
         self._asked = {**request.settings, "until": self._rule, "input_ids": list(request.ids)}
         self._n_jobs, self._seed_given, self._open = request.most * len(request.ids), request.seed_given, ExitStack()
         self.n_done, self.usual, self.laid_out = 0, USUAL, None
+        self.first_copy: dict[str, Any] | None = None
         self._found: AttributionSample | None = None  # the result, if it is there
         if not self._is_finished(request):
             self._begin(request)
@@ -86,8 +89,10 @@ class StoreSink:
 
     def _begin(self, request: Request) -> None:
         """Take the folder, and read what is done."""
-        _check_free(self.folder)
+        check_store(self.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
+        held = (entry for entry in self.folder.iterdir() if entry.name != LEARNED)
+        check_free(self.folder, held, (RUN, MANIFEST), "unfinished run")
         self._open.enter_context(Owner(self.folder, "store"))
         try:
             sweep(self.folder)
@@ -134,7 +139,8 @@ class StoreSink:
             self._go_on(vanilla, targets)
         else:
             known = {"usual_threshold": self.usual, "parts": sizes_of(layout), "layout": self.laid_out}
-            write_json(self.folder / RUN, {**self._asked, "target": describe(targets), **known})
+            known |= {"target": describe(targets), "first_copy": self.first_copy}
+            write_json(self.folder / RUN, {**self._asked, **known})
             self._new_array("values.npy", self._shape, self._dtype)
             write_array(self.folder / "vanilla.npy", vanilla)
             self._done.begin()  # last: it shows that the files above are complete
@@ -148,6 +154,8 @@ class StoreSink:
         for name, asked in (("target", describe(targets)), ("parts", sizes_of(self._layout))):
             if run.get(name) != asked:
                 raise self._of_another_call(f"{name}={run.get(name)}", asked)
+        if same_copies(run.get("first_copy"), self.first_copy) is False:
+            raise ValueError(f"`store` holds an unfinished run of {OTHER_NOISE}; give another folder")
         if "kept" in run:  # interrupted while files were cut to the samples taken
             self._resize(self._shape[0])
             self._forget_after(run["kept"])
@@ -226,6 +234,8 @@ class StoreSink:
                 raise self._holds(f"with {name}={kept[name]}, this call has {value}")
         if found.vanilla.dtype != vanilla.dtype or not same_maps(found.vanilla, vanilla, self._layout):
             raise self._holds("of another model: the clean input's attributions differ")
+        if same_copies(made.get("first_copy"), self.first_copy) is False:
+            raise self._holds(f"of {OTHER_NOISE}")
         with suppress(OSError):  # the call that made it may have been killed in its last step, or may be in it
             if any((self.folder / name).exists() for name in (RUN, DONE, LOCK)):
                 with Owner(self.folder, "store"):
@@ -287,14 +297,3 @@ class StoreSink:
             f"`store` holds an unfinished run with {kept}, this call has {asked}: repeat the call as it was to resume, "
             "or give another folder"
         )
-
-
-def _check_free(folder: Path) -> None:
-    """Raise unless `folder` is new or holds nothing but what an unfinished run may hold."""
-    if folder.is_symlink():
-        raise ValueError(f"`store` must be a folder, and {folder} is a link: write {str(folder.resolve())!r}")
-    if folder.exists() and not folder.is_dir():
-        raise FileExistsError(f"`store` must be a folder, but {folder} is a file")
-    names = {entry.name for entry in folder.iterdir()} if folder.exists() else set()
-    if not {RUN, MANIFEST} & names and any(name not in (LOCK, LEARNED) and not is_temporary(name) for name in names):
-        raise FileExistsError(f"`store` holds files, but no unfinished run: {folder}; give a new or empty folder")

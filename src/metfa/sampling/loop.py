@@ -23,8 +23,8 @@ from metfa.results.layout import Layout
 from metfa.results.pooling import pooled_maps
 from metfa.results.regions import Regions
 from metfa.sampling.ahead import ahead, in_turn
-from metfa.sampling.entries import count_rows, one_row, taken
-from metfa.sampling.outputs import in_one_row, require_one_map
+from metfa.sampling.entries import copy_of, count_rows, one_row, taken
+from metfa.sampling.outputs import in_one_row, on_host, require_one_map
 from metfa.sampling.protocol import call_explainer, predict_scores, safe_batch_size, takes_rngs
 from metfa.sampling.rows import Rows
 from metfa.sampling.streams import Purpose, streams
@@ -206,9 +206,11 @@ class Loop:
         purposes = FOR_SECOND if self.own_draws else FOR_EXPLAINER
         rngs = list(self._streams(jobs, purposes[self.clean])) if self._draws else None
         row_args = {name: taken(values, [job.row for job in jobs]) for name, values in self.row_args.items()}
-        maps, scores = call_explainer(self.explainer, batch, target, len(jobs), rngs, row_args)
-        if scores is None and not self.clean and self.predict is not None:
-            scores = predict_scores(self.predict, batch)
+        asked = None if self.clean else self.predict
+        given = batch if asked is None else copy_of(batch)  # the explainer may write to it
+        maps, scores = call_explainer(self.explainer, given, target, len(jobs), rngs, row_args)
+        if scores is None and asked is not None:
+            scores = predict_scores(asked, batch)
         if not isinstance(maps, dict):
             return Explained(jobs, self._checked(maps, jobs), scores)
         require_one_map(None if self.rows.on_host else maps, "an explainer made of it")
@@ -220,7 +222,7 @@ class Loop:
         of = "" if part is None else f", part {part!r}"
         if not namespace(maps).isdtype(maps.dtype, ("bool", "integral", "real floating")):
             raise TypeError(f"`explainer` must return real attributions, got {maps.dtype}{of}")
-        maps = _on_host(maps) if self.rows.on_host else maps
+        maps = on_host(maps) if self.rows.on_host else maps
         bad = first_not_finite(maps)
         if bad is not None:
             where = f"the clean input {jobs[bad].row}" if self.clean else jobs[bad]
@@ -292,9 +294,3 @@ def _row_by_row(predict: Callable[[Any], Any]) -> Callable[[Any], np.ndarray]:
     return lambda inputs: np.concatenate(
         [predict_scores(predict, one_row(inputs, row)) for row in range(count_rows(inputs))]
     )
-
-
-def _on_host(maps: Any) -> np.ndarray:
-    """Maps as they are kept: real numbers, which represent integers and booleans exactly."""
-    host = to_host(maps)
-    return host.astype(np.result_type(host.dtype, np.float32)) if host.dtype.kind in "biu" else host

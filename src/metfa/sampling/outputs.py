@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import as_array, is_array
+from metfa._arrays import as_array, copied, is_array, to_host
 from metfa._base.validation import with_article
 from metfa.results.layout import Layout, Part
 
-__all__ = ["checked_maps", "checked_scores", "in_one_row", "read_output", "require_one_map"]
+__all__ = ["checked_maps", "checked_scores", "in_one_row", "on_host", "read_output", "require_one_map"]
 
 Name = str | int
 CHOOSE = "choose the attributions of one input, as in `lambda inputs, target: explainer(inputs, target=target)[0]`"
@@ -63,7 +63,7 @@ def checked_maps(attributions: Any, n_rows: int, what: str = "attributions") -> 
             f"`explainer` must return attributions (batch, *features), got shape {tuple(attributions.shape)}{of}, "
             "which leaves no features to test"
         )
-    return attributions
+    return copied(attributions)  # an explainer may write its next ones to the same place
 
 
 def checked_scores(scores: Any, n_rows: int) -> Any:
@@ -74,7 +74,13 @@ def checked_scores(scores: Any, n_rows: int) -> Any:
             f"`explainer` must return scores (batch, classes) beside its attributions, got shape "
             f"{tuple(scores.shape)} for {n_rows} rows"
         )
-    return scores
+    return copied(scores)
+
+
+def on_host(maps: Any) -> np.ndarray:
+    """Maps as they are kept: real numbers, which represent integers and booleans exactly."""
+    host = to_host(maps)
+    return host.astype(np.result_type(host.dtype, np.float32)) if host.dtype.kind in "biu" else host
 
 
 def in_one_row(parts: Mapping[Name, np.ndarray]) -> tuple[np.ndarray, Layout]:

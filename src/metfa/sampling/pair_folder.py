@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from metfa._base.owner import LOCK, Owner
-from metfa._base.temporary import is_temporary
+from metfa._base.store_folder import check_free, check_store
 from metfa._base.validation import as_path
 from metfa._base.writing import kept_after, sweep
 from metfa.results.files import MANIFEST, PARTS, load, write_comparison
@@ -160,16 +160,10 @@ class PairFolder:
 
 def _check_free(folder: Path) -> None:
     """Raise unless `folder` is new or holds nothing but what an unfinished comparison may hold."""
-    if folder.is_symlink():
-        raise ValueError(f"`store` must be a folder, and {folder} is a link: write {str(folder.resolve())!r}")
-    if folder.exists() and not folder.is_dir():
-        raise FileExistsError(f"`store` must be a folder, but {folder} is a file")
-    if not folder.exists() or (folder / RUN).exists():
-        return
-    held = [entry for entry in folder.iterdir() if entry.name not in PARTS]
-    held += [entry for part in PARTS if (folder / part).is_dir() for entry in (folder / part).iterdir()]
-    held += [folder / part for part in PARTS if (folder / part).exists() and not (folder / part).is_dir()]
-    if any(entry.name != LOCK and not is_temporary(entry.name) for entry in held):
-        raise FileExistsError(
-            f"`store` holds files, but no unfinished comparison: {folder}; give a new or empty folder"
-        )
+    check_store(folder)
+    if folder.exists():
+        parts = [folder / part for part in PARTS]
+        held = [entry for entry in folder.iterdir() if entry.name not in PARTS]
+        held += [entry for part in parts if part.is_dir() for entry in part.iterdir()]
+        held += [part for part in parts if part.exists() and not part.is_dir()]
+        check_free(folder, held, (RUN,), "unfinished comparison")

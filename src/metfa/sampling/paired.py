@@ -72,6 +72,7 @@ def sampled_pair(
         held.enter_context(watched_by(progress))
         with renamed(names[0]), layout_kept(sink.laid_out):
             first = _of_one_map(Sampler(leader, sink))
+        first.first_copy.require()
         target = aim(first)
         with renamed(names[1]), layout_kept(other.laid_out):
             second = _of_one_map(Sampler(follower, other, target))

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import as_array, first_not_finite, from_host, is_array, namespace, to_host
+from metfa._arrays import as_array, copied, first_not_finite, from_host, to_host
 from metfa._base.validation import check_function, is_text, shown
 from metfa._frames.columns import Columns, is_frame, is_series
 from metfa._frames.row_names import row_names
 from metfa.noise.many import many_of
 from metfa.sampling.entries import count_rows, taken
-from metfa.sampling.fitting import check_like_text, host_like, like_row, require_finite, same_kind
+from metfa.sampling.fitting import check_like_text, host_like, require_finite, same_kind
 from metfa.sampling.streams import content_digest, numbered_ids
 
-__all__ = ["Rows", "RowsInGraph"]
+__all__ = ["Rows"]
 
 
 class Rows:
@@ -117,10 +117,17 @@ class Rows:
             made = many(rows, rngs)
             fit = _all_finite if self.columns is None else self.columns.fit
             if same_kind(made, rows) and fit(made, rows):
-                return made
+                return copied(made)  # a noise may write its next ones to the same place
             if count_rows(made) != len(rows):
                 raise ValueError(f"`noise.many` must return a row for each of {len(rows)}, got {count_rows(made)}")
         return [self._fitting(one, self[index], where) for one, index, where in zip(made, indices, wheres, strict=True)]
+
+    def as_given(self, row: Any) -> Any:
+        """A row in the dtype of the caller's inputs, which may have fewer digits than the host's (bfloat16)."""
+        if self.kind in ("list", "frame"):
+            return row
+        parts = [row] if self.kind == "array" else [row[key] for key in self.keys]
+        return self._formed([to_host(from_host(one, like=like)) for one, like in zip(parts, self._like, strict=True)])
 
     def matched(self, noise: Any) -> tuple[Rows, Any]:
         """These rows, and the noise for them: one that knows columns is matched to those of a frame by name."""
@@ -232,30 +239,6 @@ class Rows:
 
     def _stacked(self, entries: Sequence[Any], part: Any) -> Any:
         return from_host(_together(entries), like=part)
-
-
-class RowsInGraph(Rows):
-    """The same in the library, on the device and in the graph of the inputs, for maps that are differentiable in the
-    inputs.
-
-    Nothing is copied. Noise is applied in the caller's thread, to which the graph and the device's stream belong.
-    """
-
-    on_host = False
-
-    def _held(self, part: Any, name: str) -> Any:  # noqa: ARG002
-        return part
-
-    def _entry(self, part: Any, index: int) -> Any:
-        return part[index, ...] if is_array(part) else part[index]
-
-    def _fitting_part(self, noisy: Any, row: Any, where: Any) -> Any:
-        noisy = like_row(noisy, row, where)
-        require_finite(first_not_finite(noisy[None, ...]) is None, where)
-        return noisy
-
-    def _stacked(self, entries: Sequence[Any], part: Any) -> Any:
-        return entries if is_array(entries) else namespace(part).stack(entries)
 
 
 def _all_finite(noisy: Any, rows: Any) -> bool:  # noqa: ARG001

@@ -25,13 +25,14 @@ from metfa.results.regions import Regions
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Stopping
 from metfa.sampling.clean import clean_maps
+from metfa.sampling.first_copy import FirstCopy
 from metfa.sampling.loop import Explained
 from metfa.sampling.part_names import layout_of
 from metfa.sampling.request import Request, fitting_names
 from metfa.sampling.said import known_facts, known_notes, known_signed, known_terms, known_unit, maps_are_draws
 from metfa.sampling.seen import Seen, SeenMaps, SeenParts, SeenRegions
 from metfa.sampling.store import Sink
-from metfa.sampling.unmoved import not_moved, of_one_map, warn_of_unmoved
+from metfa.sampling.unmoved import alike, of_one_map, unchanged, unchanging, warn_of_unmoved
 
 __all__ = ["Sampler"]
 
@@ -62,7 +63,7 @@ class Sampler:
     kept_layout : str or None
         Memory layout in which earlier samples of the same run were made, see `metfa.calls.layouts`.
     unmoved : list of int
-        Rows that no noisy copy moves so far, and that have one map.
+        Rows whose noisy copies are all the same so far, and that have one map.
     layout : Layout or None
         How the maps of several inputs lie in one row; None where there is one map.
     """
@@ -85,6 +86,7 @@ class Sampler:
         self._of_outputs = scores is not None and scores.ndim == 2 and is_regression(request.predict)
         if self._of_outputs:  # the chosen one is the score; none is predicted, so that no noisy copy can change it
             scores, loop = chosen(scores, target_indices(loop.targets)), replace(loop, predict=None)
+        self.first_copy = FirstCopy.of(loop, request.ids[0], request.run.first_sample)
         clean = clean_maps(loop)
         maps, self.layout = clean.maps, clean.layout
         self._loop = replace(loop, features=self.layout or maps.shape[1:], regions=request.over)
@@ -105,7 +107,7 @@ class Sampler:
             self._names = fitting_names(request.feature_names, self.vanilla.shape[1:], required=required)
         self.taken = self.made = 0
         self._constant: Counter[Any] = Counter()
-        self._kept, self.unmoved = list(range(len(request.rows))), []
+        self._alike, self.unmoved = [] if loop.noise is None else list(range(len(request.rows))), []
         self._finished: AttributionSample | None = None
         self._seconds = time.perf_counter() - clock
 
@@ -122,6 +124,7 @@ class Sampler:
     def open(self) -> AttributionSample | None:
         """Prepare the sink; returns the result if the call was finished before."""
         self.sink.laid_out = self._facts_of_calls.get("layout")
+        self.sink.first_copy = self.first_copy.facts
         found = self.sink.open(self.request.most, self.vanilla, list(self.targets), self.layout)
         self._finished = None if found is None else replace(found, feature_names=self._names)
         return self._finished
@@ -137,9 +140,10 @@ class Sampler:
         jobs = list(self.request.jobs(self.taken, upto, self.sink.is_done))
         with self._loop.over(jobs) as chunks:
             yield self._written(chunks)
-        ids = range(self.request.run.first_sample + self.taken, self.request.run.first_sample + upto)
-        self._kept = not_moved(self._loop, self._kept, ids)
-        self.unmoved = of_one_map(self._kept, self.values(0, upto))
+        first = self.request.run.first_sample
+        self._alike = alike(self._loop, self._alike, range(first + max(1, self.taken), first + upto), first)
+        same = of_one_map(self._alike, self.values(0, upto))
+        self.unmoved = unchanging(self._loop, same, first)
         self.made, self.taken = self.made + len(jobs), upto
 
     def _written(self, chunks: Iterable[Explained]) -> Iterator[int]:
@@ -156,7 +160,10 @@ class Sampler:
 
     def warn(self) -> None:
         """Warn of maps that say nothing."""
-        warn_of_unmoved(self._kept, self.unmoved, (self.taken, len(self.request.rows)))
+        still = unchanged if self.taken == 1 else unchanging
+        rows = still(self._loop, self._alike, self.request.run.first_sample)
+        warn_of_unmoved(rows, self.unmoved, (self.taken, len(self.request.rows)))
+        self.first_copy.warn()
         for part, count in ({} if maps_are_draws(self.request.explainer) else self._constant).items():
             of = "" if part is None else f" of part {part!r}"
             message = f"{count} of {self.made} maps{of} are constant and say nothing about their features"
@@ -203,6 +210,7 @@ class Sampler:
                 "n_samples": stop - start,
                 "signed": self._signed,
                 "unmoved": [request.ids[row] for row in self.unmoved],
+                "first_copy": self.first_copy.facts,
                 "unit": self._unit,
                 "gaussian_std": gaussian_std(request.noise),
                 "batch_size": self._loop.batch_size,

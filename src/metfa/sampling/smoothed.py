@@ -19,7 +19,7 @@ from metfa.calls.guard import left_as_found
 from metfa.sampling.loop import Job, Loop
 from metfa.sampling.protocol import check_explainer, explained_model, prediction_of
 from metfa.sampling.randomised import row_generators
-from metfa.sampling.rows import RowsInGraph
+from metfa.sampling.rows_in_graph import RowsInGraph
 from metfa.sampling.streams import root_entropy
 
 __all__ = ["SampledExplainer", "Smoothed"]

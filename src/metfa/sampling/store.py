@@ -21,6 +21,7 @@ class Sink(Protocol):
     root: int  # of the streams; when a run is resumed, its root
     n_done: int
     laid_out: str | None  # the memory layout in which the model is asked; when a run is resumed, its own
+    first_copy: dict[str, Any] | None  # what it changes, see `FirstCopy`; set before the sink is opened
     usual: str  # name of the threshold rule where none is given; when a run is resumed, its own
 
     def __enter__(self) -> Any: ...
@@ -63,6 +64,7 @@ class MemorySink:
     n_done: int = 0
     usual: str = USUAL
     laid_out: str | None = None
+    first_copy: dict[str, Any] | None = None
 
     def __init__(self, root: int) -> None:
         self.root = root

@@ -1,4 +1,4 @@
-"""Noise that changes nothing: all copies of an input are the input, so N samples are one explanation N times."""
+"""Noise that makes one copy again and again, such as the input itself: N samples are one explanation N times."""
 
 from __future__ import annotations
 
@@ -10,26 +10,43 @@ import numpy as np
 from metfa._base.percents import counted
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.sampling.loop import Job, Loop
+from metfa.sampling.streams import MAX_SAMPLE_ID
 
-__all__ = ["not_moved", "of_one_map", "warn_of_unmoved"]
+__all__ = ["alike", "of_one_map", "unchanged", "unchanging", "warn_of_unmoved"]
 
+FURTHER = 20  # copies that are drawn where all are alike
 ROUNDING = 1e-5  # of the largest score: maps of equal inputs differ so much at most, by the kernels of other batches
 
 
-def not_moved(loop: Loop, rows: Iterable[int], sample_ids: Iterable[int]) -> list[int]:
-    """Those of the rows whose noisy copies of these ids all equal the row.
+def alike(loop: Loop, rows: Iterable[int], sample_ids: Iterable[int], first: int) -> list[int]:
+    """Those of the rows whose noisy copies of these ids all equal the copy of the `first` id.
 
-    Copies are drawn again, up to the first that differs: one of each row, if the noise is any good. Without a noise
-    the explainer's own randomness is what is asked about, and there are no such rows.
+    Copies are drawn again, up to the first that differs: the second of each row, if the noise is any good. Copies are
+    compared in the dtype that the explainer gets.
     """
-    left = [] if loop.noise is None else list(rows)
+    left = list(rows)
     for number in sample_ids if left else ():
-        chunks = (left[start : start + loop.batch_size] for start in range(0, len(left), loop.batch_size))
-        pairs = ((row, copy) for part in chunks for row, copy in zip(part, _copies(loop, part, number), strict=True))
-        left = [row for row, copy in pairs if _equal(copy, loop.rows[row])]
+        left = _equal_copies(loop, left, first, number)
         if not left:
             break
     return left
+
+
+def unchanging(loop: Loop, rows: Sequence[int], first: int) -> list[int]:
+    """Those of the rows, whose copies are alike, that their copies equal; and those that no further copy differs from.
+
+    A few copies may be alike by chance, where a text has few synonyms.
+    """
+    still = unchanged(loop, rows, first)
+    return sorted(
+        still + alike(loop, set(rows).difference(still), range(MAX_SAMPLE_ID - FURTHER, MAX_SAMPLE_ID), first)
+    )
+
+
+def unchanged(loop: Loop, rows: Sequence[int], sample_id: int) -> list[int]:
+    """Those of the rows that their copy of this id equals."""
+    copies = _copies(loop, rows, sample_id)
+    return [row for row, copy in zip(rows, copies, strict=True) if _equal(copy, loop.rows.as_given(loop.rows[row]))]
 
 
 def of_one_map(rows: Iterable[int], values: np.ndarray) -> list[int]:
@@ -41,25 +58,36 @@ def warn_of_unmoved(rows: Sequence[int], same: Sequence[int], shape: tuple[int, 
     r"""Warn of the rows that no copy moves, of which `same` have one map; `shape` (n, batch, \*features)."""
     found = f"of {counted(shape[1], 'input')} ({'1 copy' if shape[0] == 1 else f'{shape[0]:,} copies'} each)"
     advice = (
-        "take a noise that changes it (for texts, the `coverage` of `metfa.text.SenseSynonyms` and of "
-        "`metfa.text.Synonyms` says what has synonyms), or write `noise=None` to sample the explainer's own randomness"
+        "take a noise that changes it, each time by other numbers of its generator (for texts, the `coverage` of "
+        "`metfa.text.SenseSynonyms` and of `metfa.text.Synonyms` says what has synonyms), or write `noise=None` to "
+        "sample the explainer's own randomness"
     )
     if same:
         warn(
-            f"no noisy copy differs from the input for {len(same)} {found}, and the maps are all the same: they say "
-            f"nothing about uncertainty, and all features stay undecided; {advice}",
+            f"the noisy copies are all the same for {len(same)} {found}, and so are the maps: they say nothing about "
+            f"uncertainty, and all features stay undecided; {advice}",
             DegenerateAttributionsWarning,
         )
     if len(rows) > len(same):
         warn(
-            f"no noisy copy differs from the input for {len(rows) - len(same)} {found}: the samples hold only the "
+            f"the noisy copies are all the same for {len(rows) - len(same)} {found}: the samples hold only the "
             f"explainer's own randomness; {advice}",
             DegenerateAttributionsWarning,
         )
 
 
+def _equal_copies(loop: Loop, rows: Sequence[int], first: int, second: int) -> list[int]:
+    """Those of the rows whose copies of two ids are equal."""
+    found = []
+    for start in range(0, len(rows), loop.batch_size):
+        part = rows[start : start + loop.batch_size]
+        pairs = zip(part, _copies(loop, part, first), _copies(loop, part, second), strict=True)
+        found += [row for row, one, other in pairs if _equal(one, other)]
+    return found
+
+
 def _copies(loop: Loop, rows: Sequence[int], sample_id: int) -> Sequence[Any]:
-    return loop.noisy([Job(row, sample_id) for row in rows])
+    return [loop.rows.as_given(copy) for copy in loop.noisy([Job(row, sample_id) for row in rows])]
 
 
 def _all_same(maps: np.ndarray) -> bool:

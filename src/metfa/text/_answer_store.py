@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.owner import LOCK, Owner
-from metfa._base.temporary import is_temporary
+from metfa._base.owner import Owner
+from metfa._base.store_folder import check_free, check_store
 from metfa._base.validation import as_path
 from metfa._base.writing import kept_after, sweep
 from metfa.results.arrays import write_array
@@ -49,15 +49,9 @@ class AnswerStore:
             yield cls(None, None)
             return
         folder = as_path(store, "store")
-        if folder.is_symlink():
-            raise ValueError(f"`store` must be a folder, and {folder} is a link: write {str(folder.resolve())!r}")
-        if folder.exists() and not folder.is_dir():
-            raise FileExistsError(f"`store` must be a folder, but {folder} is a file")
+        check_store(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        names = {entry.name for entry in folder.iterdir()}
-        foreign = [name for name in names if name != LOCK and not is_temporary(name)]
-        if foreign and LEARNED not in names:
-            raise FileExistsError(f"`store` holds files, but no answers: {folder}; give a new or empty folder")
+        check_free(folder, folder.iterdir(), (LEARNED,), "answers")
         with Owner(folder, "store"):
             sweep(folder)
             yield cls(folder, _read(folder / LEARNED) if (folder / LEARNED).exists() else None)
