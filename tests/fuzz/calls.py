@@ -152,7 +152,7 @@ def of_stats():
                {"pvalues": pvalues, "alpha": 0.05, "dependence": "any"})  # fmt: skip
     yield Case("SimesBounds.among", stats.simes_bounds(pvalues).among, {"regions": np.array([True, False, True])})
     yield Case("stats.expected_false_marks", stats.expected_false_marks, {"n": 12, "alpha": 0.05, "n_features": 9})
-    yield Case("stats.contrast", stats.contrast, {"samples": samples, "unit": None, "axis": 0})
+    yield Case("stats.prominence", stats.prominence, {"samples": samples, "unit": None, "axis": 0})
     for name in ("jenks", "jenks_of_medians", "jenks_of_means"):
         yield Case(f"stats.{name}", getattr(stats, name), {"values": samples})
     yield Case("stats.variance_shares", stats.variance_shares,

@@ -18,7 +18,7 @@ from .verdicts import Case, Fresh, run, table, usual, verdict_of
 
 MADE_BY_US = {  # results and their parts, which nobody makes by hand
     "AnswerTree", "AttackResult", "AttributionParts", "AttributionSample", "Change", "Changes", "ClassContext",
-    "ConfidenceInterval", "ContextExplanation", "ContextTable", "Contrast", "Detection", "EValueBounds", "Evaluation",
+    "ConfidenceInterval", "ContextExplanation", "ContextTable", "Prominence", "Detection", "EValueBounds", "Evaluation",
     "Explorer", "FaithfulnessCurve", "Likeness", "LoadedModel", "MaskState", "Measured", "OverallFaithfulness",
     "Ranks", "RegionTree", "Regression", "RobustScore", "Scores", "SequentialTestResult", "Shares", "SignTestResult",
     "SimesBounds", "Stability", "Surrogate", "Table", "VarianceShares", "WordMixture", "WordScores", "WordSurrogate",

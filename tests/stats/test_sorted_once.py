@@ -67,8 +67,8 @@ def test_the_same_bits_by_any_number_of_threads(monkeypatch):
     found = []
     for cores in (1, 2, 4):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: set(range(cores)), raising=False)
-        contrast = stats.contrast(values[:, 0])
-        numbers = contrast.agreement, contrast.spread, stats.jenks(values), stats.jenks_of_medians(values[:, 0])
+        apart = stats.prominence(values[:, 0])
+        numbers = apart.agreement, apart.spread, stats.jenks(values), stats.jenks_of_medians(values[:, 0])
         maps = mean_of(values), std_of(values), stats.smoothed_median(values), stats.mean_interval(values).high
         found.append((numbers, [scores.tobytes() for scores in maps]))
     assert found[0] == found[1] == found[2]

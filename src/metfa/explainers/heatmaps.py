@@ -14,7 +14,7 @@ from metfa.calls.parts import formed, name_in_words, named
 from metfa.sampling.entries import count_rows
 from metfa.sampling.outputs import read_output
 from metfa.sampling.protocol import check_explainer, explained_model, known_independent, takes_rngs
-from metfa.stats.contrasts import LEAST_SHARE
+from metfa.stats.prominences import LEAST_SHARE
 
 __all__ = [
     "check_channel_axis",
@@ -110,7 +110,7 @@ def scale_to_unit(maps: Any) -> Any:
     """Each map scaled to [0, 1] by its smallest and largest value; a constant map becomes 0 everywhere.
 
     A map counts as constant if its values differ by less than a ten-thousandth of the largest: scaled, such a map would
-    look like any other, and the statistics could not see that nothing stands out of it (see `metfa.stats.contrast`).
+    look like any other, and the statistics could not see that nothing stands out of it (see `metfa.stats.prominence`).
     """
     xp = namespace(maps)
     axes = tuple(range(1, maps.ndim))

@@ -51,10 +51,10 @@ class Terms:
         None means that nothing is given. After `metfa.Until` all tests use e-values, and holm, bh and by are refused.
     unit : float, ndarray (batch,), optional
         What counts as a whole score, in the units of the maps: 1 for probabilities. Scores that differ by less than a
-        ten-thousandth of it do not differ (`stats.contrast`): natural breaks find no threshold where all medians agree
-        to that, and a test about the threshold 0, also one that you give, counts scores as near to 0 for neither side.
-        `AttributionSample.terms` takes the explainer's attribute `unit`, if it has one, else for each input the largest
-        absolute score of the clean map or the largest absolute median of the samples, whichever is smaller.
+        ten-thousandth of it do not differ (`stats.prominence`): natural breaks find no threshold where all medians
+        agree to that, and a test about the threshold 0, also one that you give, counts scores as near to 0 for neither
+        side. `AttributionSample.terms` takes the explainer's attribute `unit`, if it has one, else for each input the
+        largest absolute score of the clean map or the largest absolute median of the samples, whichever is smaller.
     split : int
         How many of the first samples are left out of the tests. A rule takes the threshold from these alone, so that it
         is a fixed number for the test. Without a split, all samples choose the threshold and are tested. If you give a

@@ -14,8 +14,8 @@ from metfa._base.warnings import DegenerateAttributionsWarning, SignedAttributio
 from metfa.results.moments import ends_of, ends_of_each, first_signed
 from metfa.results.rules import CUT, is_break
 from metfa.results.terms import Terms, check_fits
-from metfa.stats.contrasts import smallest_difference
 from metfa.stats.counts import count_sides
+from metfa.stats.prominences import smallest_difference
 from metfa.stats.validation import as_rows
 
 __all__ = ["UNMOVED", "half", "number_of", "resolved", "ruled", "shared", "sides", "zone_of"]
@@ -87,7 +87,8 @@ def ruled(
     r"""Threshold that `rule` finds in the first `split` (0: all) values (n, batch, \*features) of each input, (batch,).
 
     It is nan where there is none, and the second answer says why. There is no natural break where no feature stands out
-    (`stats.contrast`), of which all samples are asked: that can only make fewer marks, so no error becomes more likely.
+    (`stats.prominence`), of which all samples are asked: that can only make fewer marks, so no error becomes
+    more likely.
     """
     first = values[: split or None]
     ends = list(ends_of_each(first)) if is_break(rule) else []
@@ -129,7 +130,7 @@ def _of_input(
         return found, NONE_FOUND if math.isnan(found) else None
     low, high = ends_of(first) if ends is None else ends
     differ = low < high and math.isfinite(low) and math.isfinite(high)  # else the rule says what is wrong
-    if differ and (why := stats.contrast(values, unit=unit).nothing) is not None:
+    if differ and (why := stats.prominence(values, unit=unit).nothing) is not None:
         return math.nan, why
     found = _of_rule(rule, first)
     return found, f"{CUT[rule if differ else stats.jenks]} are equal" if math.isnan(found) else None

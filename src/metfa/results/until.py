@@ -57,7 +57,7 @@ class Until:
         Seconds after which no further round begins. Rounds after the first are made smaller, to end by then.
     first : int, optional
         Samples of the first round. By default as few as could decide anything, or for a rule 10; for natural breaks at
-        least 5, as fewer cannot show whether anything stands out (`stats.contrast`).
+        least 5, as fewer cannot show whether anything stands out (`stats.prominence`).
     over : Regions or array, optional
         The regions that every criterion is about; see `AttributionSample.over`. Single features are kept too; to keep
         the regions' scores alone, give `over` to `metfa.explain` instead.

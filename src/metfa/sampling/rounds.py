@@ -23,7 +23,7 @@ from metfa.sampling.seen import Seen
 
 __all__ = ["Ended", "FixedRound", "Rounds", "RoundsUntil", "rounds_of"]
 
-FOR_CONTRAST = 5  # samples with which `stats.contrast` can ask whether the maps agree
+FOR_PROMINENCE = 5  # samples with which `stats.prominence` can ask whether the maps agree
 FOR_A_RULE = 10  # samples for a rule, such as the natural break of the medians: see the guide on choosing N
 
 
@@ -210,7 +210,7 @@ class _Counted:
         self._unit: Any = None  # as of `AttributionSample.unit`
         self._signed = signed
         self._threshold = 0.0 if rule.threshold is None and signed else rule.threshold
-        least = FOR_CONTRAST if self._threshold is None or is_break(self._threshold) else 1
+        least = FOR_PROMINENCE if self._threshold is None or is_break(self._threshold) else 1
         of_samples = self._threshold is None or callable(self._threshold)
         self.split = max(rule.first or FOR_A_RULE, least) if of_samples else 0
         self.nothing: tuple[str | None, ...] = ()  # as in `Stopping`

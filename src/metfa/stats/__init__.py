@@ -12,7 +12,7 @@ from metfa.stats._thresholds import jenks, jenks_sorted
 from metfa.stats._variance_shares import VarianceShares, variance_shares
 from metfa.stats.closed_bounds import EValueBounds, SimesBounds, e_value_bounds, simes_bounds
 from metfa.stats.closed_fdr import closed_e_bh
-from metfa.stats.contrasts import Contrast, contrast
+from metfa.stats.prominences import Prominence, prominence
 from metfa.stats.sequential import (
     SequentialTestResult,
     confidence_sequence,
@@ -24,8 +24,8 @@ from metfa.stats.sign_tests import SignTestResult, sign_test
 
 __all__ = [
     "ConfidenceInterval",
-    "Contrast",
     "EValueBounds",
+    "Prominence",
     "Ranks",
     "SequentialTestResult",
     "SignTestResult",
@@ -39,7 +39,6 @@ __all__ = [
     "certified_ranks",
     "closed_e_bh",
     "confidence_sequence",
-    "contrast",
     "correct",
     "e_bh",
     "e_value_bounds",
@@ -55,6 +54,7 @@ __all__ = [
     "median_ranks",
     "min_samples",
     "paper_ranks",
+    "prominence",
     "proportion_bound",
     "sequence_ranks",
     "sequential_test",

@@ -25,7 +25,7 @@ from metfa.stats.blocks import (
 from metfa.stats.sign_null import upper_tail_table
 from metfa.stats.validation import as_rows
 
-__all__ = ["LEAST_SHARE", "Contrast", "contrast", "smallest_difference"]
+__all__ = ["LEAST_SHARE", "Prominence", "prominence", "smallest_difference"]
 
 LEAST_SHARE = 1e-4  # of the unit: scores that differ by less do not differ
 LEAST_Z = 2.1  # the smallest cut that keeps 5 % if all maps vary along one direction: P(chi-square > 1 + 2.1 sqrt 2)
@@ -37,8 +37,8 @@ CANDIDATES = 32  # features at each end of the mean map, whose medians show that
 
 
 @dataclass(frozen=True)
-class Contrast:
-    """How far the features of one input differ; see `contrast`.
+class Prominence:
+    """How far the features of one input differ; see `prominence`.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ def _least_share(dtype: np.dtype) -> float:
     return max(LEAST_SHARE, 4 * float(np.finfo(dtype).eps)) if dtype.kind == "f" else LEAST_SHARE
 
 
-def contrast(samples: Any, *, unit: float | None = None, axis: int = 0) -> Contrast:
+def prominence(samples: Any, *, unit: float | None = None, axis: int = 0) -> Prominence:
     r"""Does any feature stand out of its map, beyond noise and beyond rounding?
 
     A natural break cuts *any* scores in two, also those that do not differ. So this is asked before:
@@ -121,7 +121,7 @@ def contrast(samples: Any, *, unit: float | None = None, axis: int = 0) -> Contr
 
     Returns
     -------
-    Contrast
+    Prominence
         Its `nothing` says in words why no feature stands out; None if one does.
 
     Notes
@@ -138,11 +138,11 @@ def contrast(samples: Any, *, unit: float | None = None, axis: int = 0) -> Contr
     >>> from metfa import stats
     >>> rng = np.random.default_rng(0)
     >>> flat = 0.005 + 1e-7 * rng.uniform(-1, 1, 100) + 1e-9 * rng.normal(size=(20, 100))
-    >>> stats.contrast(flat).nothing
+    >>> stats.prominence(flat).nothing
     'the medians differ by 2e-07, which is 4e-05 of 0.005, and less than 0.0001 of it counts as rounding'
-    >>> stats.contrast(rng.random((20, 100))).nothing
+    >>> stats.prominence(rng.random((20, 100))).nothing
     'the maps agree only by chance (z = ...)'
-    >>> stats.contrast(rng.random((20, 100)) + np.eye(1, 100)).nothing is None
+    >>> stats.prominence(rng.random((20, 100)) + np.eye(1, 100)).nothing is None
     True
     """
     rows, n = as_rows(samples, axis)
@@ -160,10 +160,10 @@ def contrast(samples: Any, *, unit: float | None = None, axis: int = 0) -> Contr
     spread, level = _spread(values, total, largest if unit is None else unit, unit is None)
     share, size = _least_share(values.dtype), math.prod(values.shape[1:])
     if n < 5 or spread < share * level:
-        return Contrast(spread, level, math.inf, True, share, size)
+        return Prominence(spread, level, math.inf, True, share, size)
     agreement = _agreement(values, means, norms, scale)
     single = agreement < LEAST_Z and _single(values)
-    return Contrast(spread, level, agreement, single, share, size)
+    return Prominence(spread, level, agreement, single, share, size)
 
 
 def _described(values: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ import scipy.stats
 from scipy.ndimage import gaussian_filter1d
 
 from metfa import stats
-from metfa.stats import contrasts as module
+from metfa.stats import prominences as module
 
 RNG = np.random.default_rng(0)
 FLAT = 0.005 + 1e-7 * RNG.uniform(-1, 1, 100) + 1e-9 * RNG.normal(size=(20, 100))
@@ -46,7 +46,7 @@ def test_as_by_hand(shape, shift):
     for seed in range(5):
         rng = np.random.default_rng(seed)
         samples = rng.normal(size=shape) + shift * np.eye(1, math.prod(shape[1:])).reshape(shape[1:])
-        found, (z, single) = stats.contrast(samples), by_hand(samples)
+        found, (z, single) = stats.prominence(samples), by_hand(samples)
         assert found.agreement == pytest.approx(z)
         assert found.single == (single and z < 2.1)  # it is asked only where the maps do not agree
         stands_out = z >= 2.1 or single
@@ -58,68 +58,68 @@ def test_as_by_hand(shape, shift):
 class TestWhatIsFound:
     def test_scores_that_agree_but_hardly_differ(self):
         """The reported case: .005 +- 1e-7. The copies agree; the contrast is 4e-5 of the level."""
-        found = stats.contrast(FLAT)
+        found = stats.prominence(FLAT)
         assert found.nothing == (
             "the medians differ by 2e-07, which is 4e-05 of 0.005, and less than 0.0001 of it counts as rounding"
         )
-        assert stats.contrast(FLAT, unit=2e-7).nothing is None
+        assert stats.prominence(FLAT, unit=2e-7).nothing is None
 
     def test_scores_about_zero_that_are_nothing_in_their_unit(self):
         tiny = RNG.uniform(-7e-6, 1e-6, 100) + 1e-8 * RNG.normal(size=(20, 100))
-        assert stats.contrast(tiny).nothing is None
-        assert "of 1, and less than 0.0001 of it counts as rounding" in stats.contrast(tiny, unit=1.0).nothing
+        assert stats.prominence(tiny).nothing is None
+        assert "of 1, and less than 0.0001 of it counts as rounding" in stats.prominence(tiny, unit=1.0).nothing
 
     def test_one_feature_of_many(self):
         samples = RNG.normal(size=(30, 20000))
-        assert "agree only by chance" in stats.contrast(samples).nothing
+        assert "agree only by chance" in stats.prominence(samples).nothing
         samples[:, 7] += 3
-        found = stats.contrast(samples)
+        found = stats.prominence(samples)
         assert (found.agreement < 2.1, found.single, found.nothing) == (True, True, None)
 
     def test_one_feature(self):
-        assert stats.contrast(RNG.random((20, 1))).nothing.startswith("there is one feature")
+        assert stats.prominence(RNG.random((20, 1))).nothing.startswith("there is one feature")
 
     @pytest.mark.parametrize("samples", [np.zeros((20, 30)), np.repeat(RNG.random((20, 1)), 30, axis=1)])
     def test_equal_features(self, samples):
-        assert stats.contrast(samples).nothing == "the medians of all features are equal"
+        assert stats.prominence(samples).nothing == "the medians of all features are equal"
 
     @pytest.mark.parametrize("dtype", [np.float16, np.float32])
     def test_rounding_of_the_dtype(self, dtype):
         rounded = (1 + 0.4 * np.finfo(dtype).eps * np.arange(10) * np.ones((20, 1))).astype(dtype)
-        assert "counts as rounding" in stats.contrast(rounded).nothing
+        assert "counts as rounding" in stats.prominence(rounded).nothing
 
     def test_few_samples_are_not_asked_whether_they_agree(self):
-        assert stats.contrast(np.random.default_rng(0).random((4, 30))).nothing is None
+        assert stats.prominence(np.random.default_rng(0).random((4, 30))).nothing is None
 
 
 class TestInvariance:
     def test_order_scale_shift_and_library(self):
         samples = RNG.normal(size=(15, 4, 6)) + np.arange(6) / 4
-        found = stats.contrast(samples)
+        found = stats.prominence(samples)
         for other in (samples[::-1], samples * 1e200, samples * 1e-200, np.asfortranarray(samples)):
-            again = stats.contrast(other)
+            again = stats.prominence(other)
             assert (again.agreement, again.nothing) == (pytest.approx(found.agreement), found.nothing)
-        assert stats.contrast(samples + 3).agreement == pytest.approx(found.agreement)
-        assert stats.contrast(np.moveaxis(samples, 0, 1), axis=1) == found
+        assert stats.prominence(samples + 3).agreement == pytest.approx(found.agreement)
+        assert stats.prominence(np.moveaxis(samples, 0, 1), axis=1) == found
 
     def test_wild_maps_hide_nothing(self):
         samples = RNG.normal(size=(20, 50)) + np.linspace(0, 3, 50)
         samples[3:5] *= 1e6
-        assert stats.contrast(samples).agreement > 5
+        assert stats.prominence(samples).agreement > 5
 
     def test_in_blocks_and_from_a_file(self, tmp_path, monkeypatch):
         samples = RNG.normal(size=(70, 3, 50)).astype(np.float32) + np.linspace(0, 1, 50, dtype=np.float32)
-        whole = stats.contrast(samples)
+        whole = stats.prominence(samples)
         np.save(tmp_path / "samples.npy", samples)
         monkeypatch.setattr(module, "BLOCK", 200)
         mapped = np.load(tmp_path / "samples.npy", mmap_mode="r")
-        assert stats.contrast(mapped).agreement == pytest.approx(whole.agreement)
-        assert stats.contrast(mapped).nothing is None
+        assert stats.prominence(mapped).agreement == pytest.approx(whole.agreement)
+        assert stats.prominence(mapped).nothing is None
 
 
 def false_alarms(law, n, m, runs, seed):
     rng = np.random.default_rng(seed)
-    return np.mean([stats.contrast(LAWS[law](rng, n, m)).nothing is None for _ in range(runs)])
+    return np.mean([stats.prominence(LAWS[law](rng, n, m)).nothing is None for _ in range(runs)])
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -146,10 +146,10 @@ def test_power(n, m, share, shift, least):
     """Shifts in standard deviations, of a share of the features; what the documentation's table says."""
     rng = np.random.default_rng(2)
     medians = np.where(np.arange(m) < round(share * m), shift, 0)
-    found = [stats.contrast(rng.normal(medians, 1, (n, m))).nothing is None for _ in range(50)]
+    found = [stats.prominence(rng.normal(medians, 1, (n, m))).nothing is None for _ in range(50)]
     assert np.mean(found) >= least
 
 
 def test_a_number_that_is_below_a_limit_looks_so():
-    assert "(z = 2.098)" in stats.contrasts.Contrast(1.0, 1.0, 2.098, False).nothing
-    assert "which is 9.99e-05 of 1" in stats.contrasts.Contrast(9.99e-5, 1.0, 5.0, True).nothing
+    assert "(z = 2.098)" in stats.prominences.Prominence(1.0, 1.0, 2.098, False).nothing
+    assert "which is 9.99e-05 of 1" in stats.prominences.Prominence(9.99e-5, 1.0, 5.0, True).nothing
