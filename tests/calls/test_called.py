@@ -194,6 +194,7 @@ def test_a_metric_s_model_that_works_in_place_gets_copies():
         (lambda s: s[:0], ValueError, r"got shape \(0, 5\) for"),
         (lambda s: s * torch.nan, ValueError, "the model's scores are NaN for row 0"),
         (lambda s: s.argmax(1), TypeError, "got one torch.int64 a row, like class labels: .*`predict_proba`"),
+        (lambda s: s + 1j * s, TypeError, r"must return real scores, got torch\.complex\d+: return their sizes"),
     ],
 )
 @pytest.mark.parametrize("name", [*MAKERS, "Gradient", "LRP"])

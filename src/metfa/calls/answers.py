@@ -132,6 +132,8 @@ def rows_of_scores(scores: Any, n_rows: int, model: Any = None, name: str = "mod
             f"`{name}` must return one row of scores an input, got shape {tuple(scores.shape)} for {n_rows} inputs"
             f"{dropped}"
         )
+    if namespace(scores).isdtype(scores.dtype, "complex floating"):
+        raise TypeError(f"`{name}` must return real scores, got {scores.dtype}: return their sizes, or one part of them")
     if scores.ndim == 1 and namespace(scores).isdtype(scores.dtype, ("bool", "integral")):
         raise TypeError(
             f"`{name}` must return scores (batch, classes), got one {scores.dtype} a row, like class labels: "
