@@ -203,9 +203,8 @@ def left_out(sample: AttributionSample, confidence_level: float) -> int:
     return stats.median_ranks(sample.n_samples, confidence_level).first - 1
 
 
-def trimming(sample: AttributionSample, confidence_level: float) -> str:
-    """`left_out` in words."""
-    count = left_out(sample, confidence_level)
+def trimming(count: int) -> str:
+    """How many samples the smoothed map leaves out on each side, in words."""
     return f"{count} left out on each side" if count else "too few to leave any out"
 
 
