@@ -468,6 +468,24 @@ def test_fast_is_for_methods_that_have_a_name(explain, picture):
     assert re.match(r"error: `--fast` is for gradient, .*; tiny:slow makes its explainer itself", done.err)
 
 
+def test_a_module_of_the_current_folder_is_found(metfa_command, picture, tmp_path, monkeypatch):
+    """As README writes it: `--model mymodule:make`, with mymodule.py in the folder where the command is typed."""
+    code = """
+        import torch
+        from metfa.explainers import Gradient as mine
+
+        def make():
+            bent = torch.nn.Conv2d(3, 4, 5, stride=4), torch.nn.ReLU()
+            return torch.nn.Sequential(*bent, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
+    """
+    (tmp_path / "typed_here.py").write_text(textwrap.dedent(code))
+    named = ["--model", "typed_here:make", "--method", "typed_here:mine", "--regions", "none"]
+    assert metfa_command("explain", picture, *named, "--samples", 8).code == 0
+    monkeypatch.delitem(sys.modules, "typed_here")
+    with pytest.raises(ValueError, match="No module named 'typed_here'"):  # in Python nothing has changed
+        metfa.models.load("typed_here:make")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -492,8 +510,8 @@ def test_fast_is_for_methods_that_have_a_name(explain, picture):
         (["--colour", "red"], "No such option: --colour"),
         (["--device", "tpu9"], "`--device` 'tpu9' is not available: "),
         (["--device", "cuda:99"], "`--device` 'cuda:99' is not available: "),
-        (["--model", "resnet"], "`name` 'resnet' is not a known model"),
-        (["--model", "no_such_module:model"], "no_such_module"),
+        (["--model", "resnet"], "`--model` 'resnet' is not a known model"),
+        (["--model", "no_such_module:model"], "^error: `--model` 'no_such_module:model' .* 'no_such_module'; the"),
         (["--model", "tiny:broken"], "out of order in two lines"),
         (["--model", "tiny:none"], "tiny:none"),
         (["--method", "tiny:nothing"], "the method 'tiny:nothing' cannot be imported as .*: .*no attribute 'nothing'"),

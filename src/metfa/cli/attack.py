@@ -21,7 +21,7 @@ from metfa.by_name.noises import noise_of
 from metfa.calls.answers import softmax
 from metfa.cli.options import Confidence, Device, Model, Noise, Samples, Seed, Settings
 from metfa.cli.parsing import settings_of
-from metfa.cli.reported import resumable
+from metfa.cli.reported import naming, resumable
 from metfa.cli.run import device_of
 from metfa.cli.views import check_finished, write_files
 from metfa.sampling.run import Run
@@ -108,7 +108,8 @@ def attack_picture(
         from metfa.sampling.smoothed import Smoothed
 
         place = device_of(device)
-        loaded = load(model)
+        with naming("--model", "name"):
+            loaded = load(model)
         pixels = loaded.preprocess(picture)[None].to(place)
         network = loaded.module.to(place)
         explainer = explainer_of(method, network, chosen)

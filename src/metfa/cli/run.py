@@ -18,6 +18,7 @@ from metfa.calls.answers import softmax
 from metfa.cli.folders import begin_folder, note
 from metfa.cli.parsing import criteria_of
 from metfa.cli.regions import check_regions_of
+from metfa.cli.reported import naming
 from metfa.plot.kinds import Kind
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.corrections import check_correction
@@ -191,14 +192,15 @@ def device_of(name: str) -> Any:
 def loaded_model(load: Callable[..., Any], sampling: Sampling) -> Any:
     """The model of `load`, with its weights or with random ones, which the seed decides."""
     if not sampling.random_weights:
-        return load(sampling.model)
+        with naming("--model", "name"):
+            return load(sampling.model)
     import torch
 
     warn(
         "`--random-weights`: the network is untrained, so its explanations show nothing but how metfa works",
         ModelStateWarning,
     )
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), naming("--model", "name"):
         torch.manual_seed(sampling.seed)
         return load(sampling.model, pretrained=False)
 
