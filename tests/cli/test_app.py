@@ -94,6 +94,19 @@ def test_the_report_says_all_that_a_person_needs(explain, picture, tmp_path):
     assert f"class explained:  class {best}, as predicted" in report
 
 
+def test_the_class_has_its_name_in_every_view(metfa_command, tiny, picture, tmp_path):
+    done = metfa_command(
+        "explain", picture, "--model", "tiny:named", "--samples", 8, "--regions", "none", "--out", "out"
+    )
+    assert done.code == 0
+    sample = metfa.load(tmp_path / "out/sample")
+    best = int(sample.scores[0].argmax())
+    named = f"class {best} ({('cup', 'pot', 'plate')[best]}), as predicted"
+    assert f"class explained:  {named}" in (tmp_path / "out/report.txt").read_text()
+    assert named in (tmp_path / "out/report.html").read_text()
+    assert f"explained: {named}" in sample.plot().get_suptitle()
+
+
 @pytest.mark.slow
 def test_a_target_of_ones_own_is_named(explain, picture, tmp_path):
     explain(picture, "--out", "best")

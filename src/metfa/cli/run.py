@@ -248,9 +248,9 @@ def explain_picture(
             predict=module,
             batch_size=settings.batch_size,
             rng=settings.seed,
-            run=Run(store=folder / SAMPLE, progress=True),
+            run=Run(store=folder / SAMPLE, progress=True, class_names=loaded.class_names),
         )
-    about = {**call, "weights": weights_of(loaded, settings), **_prediction(sample, loaded.class_names, as_logits=True)}
+    about = {**call, "weights": weights_of(loaded, settings), **_prediction(sample, as_logits=True)}
     note(folder, about)
     return sample, about
 
@@ -286,20 +286,20 @@ def explain_words(
             rng=settings.seed,
             run=Run(store=None if folder is None else folder / SAMPLE, progress=True),
         )
-    about = {**call, **_prediction(sample, getattr(model, "class_names", None), as_logits=False)}
+    about = {**call, **_prediction(sample, as_logits=False)}
     if folder is not None:
         note(folder, about)
     return sample, about
 
 
-def _prediction(sample: AttributionSample, class_names: Any, *, as_logits: bool) -> dict[str, str]:
+def _prediction(sample: AttributionSample, *, as_logits: bool) -> dict[str, str]:
     if sample.scores is None or sample.scores.ndim != 2:
         return {}
     scores = sample.scores[:1].astype(np.float64)
     probabilities = (softmax(scores) if as_logits else scores)[0]
 
     def named(index: int) -> str:
-        return class_with_probability(index, class_names, probabilities)
+        return class_with_probability(index, sample.provenance.get("class_names"), probabilities)
 
     target = sample.target[0]
     explained = named(target) if isinstance(target, int) else str(target)
