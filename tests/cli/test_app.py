@@ -511,6 +511,7 @@ def test_a_module_of_the_current_folder_is_found(metfa_command, picture, tmp_pat
         (["--alpha", "nan"], "`alpha` must lie between 0 and 0.5, got nan"),
         (["--confidence", "95"], r"`confidence_level` must lie strictly between 0 and 1, got 95\.0"),
         (["--samples", "5"], r"too few samples for `confidence_level`=0\.95: got 5, at least 6 are needed"),
+        (["--samples", "5"], r"are needed, or write --confidence 0\.9375, the most that 5 can reach$"),
         (["--samples", "7", "--confidence", "0.99"], "got 7, at least 8 are needed"),
         (["--samples", "6", "--alpha", "0.001"], r"`--samples` 6 are too few for `--alpha` 0\.001.*at least 10 are"),
         (["--samples", "0"], "`n` must be at least 1, got 0"),
@@ -955,7 +956,10 @@ def test_show_of_what_is_no_result(metfa_command, tmp_path, finished, picture):
     assert "no such folder" in metfa_command("show", picture).error
     (tmp_path / "empty").mkdir()
     assert "empty is not a saved result: it has no manifest.json" in metfa_command("show", "empty").error
-    assert "holds several results, show one of them: out" in metfa_command("show", tmp_path).error
+    (tmp_path / "two words/sample").mkdir(parents=True)
+    said = metfa_command("show", tmp_path).error
+    assert said.endswith(f"holds several results, name one of them: {tmp_path}/out, '{tmp_path}/two words'")
+    assert metfa_command("show", ".").error.endswith("name one of them: out, 'two words'")
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ def _report(result: Any, class_names: Any, image: str, model: str, method: str) 
         ("attacker knows", knows),
         (
             "outcome",
-            f"{_outcome(result.success[0])}; in 8 bits: {_outcome(result.rounded_success[0], in_8_bits=True)}",
+            f"{_outcome(result.missed())}; in 8 bits: {_outcome(result.missed(rounded=True))}",
         ),
         ("prediction", f"{named(result.clean)} before, {named(result.adversarial)} after"),
         (
@@ -219,8 +219,7 @@ def _report(result: Any, class_names: Any, image: str, model: str, method: str) 
     return "\n".join(f"{name + ':':<17} {printable(text)}" for name, text in lines)
 
 
-def _outcome(success: bool, *, in_8_bits: bool = False) -> str:
-    if success:
-        return "the attack succeeded"
-    limit = ", or change over the limit" if in_8_bits else ""
-    return f"the attack failed (another prediction than asked, or less than half of the way{limit})"
+def _outcome(missed: dict[str, np.ndarray]) -> str:
+    """Whether the attack of the one image reached its goal, and what it missed."""
+    why = [text for text, of in missed.items() if of[0]]
+    return f"the attack failed ({' and '.join(why)})" if why else "the attack succeeded"

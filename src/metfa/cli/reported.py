@@ -15,7 +15,7 @@ import typer
 from metfa._base.import_path import also_of_current_folder
 from metfa._base.provenance import printable
 
-__all__ = ["complain", "naming", "reported", "resumable"]
+__all__ = ["as_options", "complain", "naming", "reported", "resumable"]
 
 
 def complain(text: str) -> None:
@@ -55,6 +55,11 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(2) from None
 
     return run
+
+
+def as_options(text: str) -> str:
+    """Advice of the library as the command line takes it."""
+    return text.replace("or write confidence_level=", "or write --confidence ")
 
 
 @contextmanager

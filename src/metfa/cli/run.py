@@ -18,7 +18,7 @@ from metfa.calls.answers import softmax
 from metfa.cli.folders import begin_folder, note
 from metfa.cli.parsing import criteria_of
 from metfa.cli.regions import check_regions_of
-from metfa.cli.reported import naming
+from metfa.cli.reported import as_options, naming
 from metfa.plot.kinds import Kind
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.corrections import check_correction
@@ -150,7 +150,9 @@ def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: in
     try:
         stats.median_ranks(number, analysis.confidence)
     except ValueError as error:
-        raise ValueError(f"`--samples` {number}, `--confidence` {analysis.confidence}: {error}") from error
+        raise ValueError(
+            f"`--samples` {number}, `--confidence` {analysis.confidence}: {as_options(str(error))}"
+        ) from error
     needed = samples_needed(terms, n_features or 1)
     if number < needed:
         over = f"{terms.correction} over {n_features or 1:,} {FEATURES[sampling.of]}, " if terms.correction else ""
