@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from metfa.sampling import protocol, said
+
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="no pages here")
@@ -38,6 +40,19 @@ def test_howtos_open_with_what_to_write(page):
     first = re.search(r"^>>> |^\.\. code-block::|^   \* - ", text, re.MULTILINE)
     assert first is not None
     assert text[: first.start()].count("\n") <= 20
+
+
+def test_the_readme_leads_to_every_howto():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    pages = {page.stem for page in (DOCS / "howto").glob("*.rst")} - {"index"}
+    assert not {page for page in pages if f"(docs/howto/{page}.rst)" not in readme}
+
+
+def test_all_that_an_explainer_may_say_of_itself_is_on_its_page():
+    text = (DOCS / "howto" / "write_an_explainer.rst").read_text("utf-8")
+    known = re.findall(r"``(\w+)(?: = True)?``", protocol.__doc__ + said.__doc__)
+    assert {"rows_independent", "differentiable", "signed", "n_forwards"} <= {*known}
+    assert not {name for name in known if f"``{name}" not in text}
 
 
 STALE = r"\b(?:(?:is|are) planned|will be added|not yet (?:implemented|supported|available)|coming soon|TODO|FIXME)\b"

@@ -244,11 +244,13 @@ def read_summary(facts, lines):
         elif name == "contradicted":
             read_contradiction(facts, text)
         elif name == "smoothed map":
-            n, left = re.fullmatch(
-                r"mean of the (\d+) samples of each feature, (?:(\d+) left out on each side|too few to leave any out)",
-                text,
-            ).groups()
-            assert (int(n), int(left or 0)) == (facts.n, facts.trimmed)
+            trimmed = r"mean of the (\d+) middle ones of (\d+) samples of each feature, (\d+) left out on each side"
+            if facts.trimmed:
+                middle, *counts = map(int, re.fullmatch(trimmed, text).groups())
+                assert counts == [facts.n, facts.trimmed]
+                assert middle == facts.n - 2 * facts.trimmed
+            else:
+                assert text == f"mean of all {facts.n} samples of each feature, too few to leave any out"
         elif name == "prediction flips":
             assert is_shown(re.fullmatch(rf"{PERCENT} of the noisy inputs", text)[1], facts.flips)
         else:

@@ -452,6 +452,8 @@ class TestHonesty:
         weak = {"map_weight": 0.0, "epsilon": 1 / 255, "n_steps": 1, "step_size": 1e-6, "n_restarts": 5}
         result = attacks.manipulate(network, CAM(network), pictures, target_map=corner, rng=0, **weak)
         assert not result.success.any()
+        missed = {what: of.all() for what, of in result.missed().items()}
+        assert missed == {"another prediction than asked": False, "less than half of the way": True}
 
     def test_eight_bits_beyond_the_budget_are_no_success(self, network, pictures):
         drawn = CAM(network)(pictures)[0].roll(3, 2)
@@ -461,6 +463,9 @@ class TestHonesty:
         beyond = result.budget(rounded=True)["linf"] > 0.3 / 255 + 1e-6
         assert beyond.any()
         assert not result.rounded_success[beyond].any()
+        missed = result.missed(rounded=True)
+        np.testing.assert_array_equal(missed["change over the limit"], beyond)
+        np.testing.assert_array_equal(result.rounded_success, ~np.any(list(missed.values()), axis=0))
 
     def test_steps_too_short_for_the_budget_are_told(self, network, pictures, corner):
         with pytest.warns(metfa.WeakAttackWarning, match=r"reach 0\.01, less than the budget `epsilon`=0\.1"):

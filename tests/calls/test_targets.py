@@ -93,7 +93,11 @@ def test_unfit_targets_are_refused(target, error, message, scores):
         (1, np.zeros((2, 3, 4)), r"one score of each row by 2 indices \(.* shape \(3, 4\)\), got 1 for input 0"),
         ([(0, 1, 2), (0, 1)], np.zeros((2, 3, 4)), r"by 2 indices .*got \(0, 1, 2\) for input 0"),
         (0, np.zeros(2), r"must be None for a model with one score a row, shape \(batch,\), got 0"),
-        (None, None, "`target` is None and the explainer's model is unknown: pass `target=`, or `predict=`"),
+        (
+            None,
+            None,
+            "`target` is None and the explainer's model is unknown: pass `target=`, or `predict=` .* so that",
+        ),
         (None, np.zeros((2, 3, 4)), r"`target` is None, but the model's scores have shape \(2, 3, 4\)"),
     ],
 )

@@ -42,6 +42,10 @@ TINY = '''
         return LoadedModel(Tiny().eval(), CentreCrop(96))
 
 
+    def named():
+        return LoadedModel(Tiny().eval(), CentreCrop(96), ("cup", "pot", "plate"))
+
+
     def module():
         return Tiny().eval()
 

@@ -94,6 +94,19 @@ def test_the_report_says_all_that_a_person_needs(explain, picture, tmp_path):
     assert f"class explained:  class {best}, as predicted" in report
 
 
+def test_the_class_has_its_name_in_every_view(metfa_command, tiny, picture, tmp_path):
+    done = metfa_command(
+        "explain", picture, "--model", "tiny:named", "--samples", 8, "--regions", "none", "--out", "out"
+    )
+    assert done.code == 0
+    sample = metfa.load(tmp_path / "out/sample")
+    best = int(sample.scores[0].argmax())
+    named = f"class {best} ({('cup', 'pot', 'plate')[best]}), as predicted"
+    assert f"class explained:  {named}" in (tmp_path / "out/report.txt").read_text()
+    assert named in (tmp_path / "out/report.html").read_text()
+    assert f"explained: {named}" in sample.plot().get_suptitle()
+
+
 @pytest.mark.slow
 def test_a_target_of_ones_own_is_named(explain, picture, tmp_path):
     explain(picture, "--out", "best")
@@ -468,6 +481,24 @@ def test_fast_is_for_methods_that_have_a_name(explain, picture):
     assert re.match(r"error: `--fast` is for gradient, .*; tiny:slow makes its explainer itself", done.err)
 
 
+def test_a_module_of_the_current_folder_is_found(metfa_command, picture, tmp_path, monkeypatch):
+    """As README writes it: `--model mymodule:make`, with mymodule.py in the folder where the command is typed."""
+    code = """
+        import torch
+        from metfa.explainers import Gradient as mine
+
+        def make():
+            bent = torch.nn.Conv2d(3, 4, 5, stride=4), torch.nn.ReLU()
+            return torch.nn.Sequential(*bent, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
+    """
+    (tmp_path / "typed_here.py").write_text(textwrap.dedent(code))
+    named = ["--model", "typed_here:make", "--method", "typed_here:mine", "--regions", "none"]
+    assert metfa_command("explain", picture, *named, "--samples", 8).code == 0
+    monkeypatch.delitem(sys.modules, "typed_here")
+    with pytest.raises(ValueError, match="No module named 'typed_here'"):  # in Python nothing has changed
+        metfa.models.load("typed_here:make")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -480,6 +511,7 @@ def test_fast_is_for_methods_that_have_a_name(explain, picture):
         (["--alpha", "nan"], "`alpha` must lie between 0 and 0.5, got nan"),
         (["--confidence", "95"], r"`confidence_level` must lie strictly between 0 and 1, got 95\.0"),
         (["--samples", "5"], r"too few samples for `confidence_level`=0\.95: got 5, at least 6 are needed"),
+        (["--samples", "5"], r"are needed, or write --confidence 0\.9375, the most that 5 can reach$"),
         (["--samples", "7", "--confidence", "0.99"], "got 7, at least 8 are needed"),
         (["--samples", "6", "--alpha", "0.001"], r"`--samples` 6 are too few for `--alpha` 0\.001.*at least 10 are"),
         (["--samples", "0"], "`n` must be at least 1, got 0"),
@@ -492,8 +524,8 @@ def test_fast_is_for_methods_that_have_a_name(explain, picture):
         (["--colour", "red"], "No such option: --colour"),
         (["--device", "tpu9"], "`--device` 'tpu9' is not available: "),
         (["--device", "cuda:99"], "`--device` 'cuda:99' is not available: "),
-        (["--model", "resnet"], "`name` 'resnet' is not a known model"),
-        (["--model", "no_such_module:model"], "no_such_module"),
+        (["--model", "resnet"], "`--model` 'resnet' is not a known model"),
+        (["--model", "no_such_module:model"], "^error: `--model` 'no_such_module:model' .* 'no_such_module'; the"),
         (["--model", "tiny:broken"], "out of order in two lines"),
         (["--model", "tiny:none"], "tiny:none"),
         (["--method", "tiny:nothing"], "the method 'tiny:nothing' cannot be imported as .*: .*no attribute 'nothing'"),
@@ -924,7 +956,10 @@ def test_show_of_what_is_no_result(metfa_command, tmp_path, finished, picture):
     assert "no such folder" in metfa_command("show", picture).error
     (tmp_path / "empty").mkdir()
     assert "empty is not a saved result: it has no manifest.json" in metfa_command("show", "empty").error
-    assert "holds several results, show one of them: out" in metfa_command("show", tmp_path).error
+    (tmp_path / "two words/sample").mkdir(parents=True)
+    said = metfa_command("show", tmp_path).error
+    assert said.endswith(f"holds several results, name one of them: {tmp_path}/out, '{tmp_path}/two words'")
+    assert metfa_command("show", ".").error.endswith("name one of them: out, 'two words'")
 
 
 @pytest.mark.parametrize(

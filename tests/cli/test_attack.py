@@ -100,6 +100,12 @@ def test_two_words_on_what_is_known_that_differ(knows, attack, tmp_path):
     assert not (tmp_path / "metfa-attack").exists()
 
 
+def test_a_failure_says_what_was_missed(attack):
+    """Without steps the prediction stays, and the map is where it was."""
+    said = attack("--target-map", "left", "--steps", 0).out
+    assert "the attack failed (less than half of the way); in 8 bits: " in said
+
+
 @pytest.mark.slow
 def test_another_class(attack, tmp_path):
     clean = attack("--target-map", "left", "--steps", 0, "--out", "clean")

@@ -143,7 +143,8 @@ def test_an_interrupted_run_is_resumed(explain_text, tmp_path):
         ),
         (["--model", "sentimental"], "is not a known model, did you mean 'sentiment'"),
         (["--model", "nowhere.npz"], "nowhere.npz"),
-        (["--model", "tiny:nothing"], "cannot be imported as package.module:callable"),
+        (["--model", "tiny:nothing"], "^error: `--model` 'tiny:nothing' cannot be imported as package.module:callable"),
+        (["--model", "sentimental"], "^error: `--model` 'sentimental' "),
         (["--target", "2"], r"`target`.* must .*\b1\b.*, got 2"),
     ],
 )

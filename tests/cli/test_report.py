@@ -90,7 +90,7 @@ def test_texts_and_scenes(metfa_command, tiny, tmp_path):
         (("one", "--out", "one/report.txt"), "must end with .html"),
         (("one", "--alpha", 0.9), "between 0 and 0.5, got 0.9"),
         (("one", "--threshold", "high"), "'jenks' (of all scores) or a number, got 'high'"),
-        ((".",), "holds several results, show one of them"),
+        ((".",), "holds several results, name one of them"),
     ],
 )
 def test_mistakes_are_one_line(arguments, said, metfa_command, results, tmp_path):

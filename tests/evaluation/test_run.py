@@ -24,6 +24,7 @@ import metfa
 from metfa import Study, evaluate, metrics
 from metfa._base.warnings import EqualInputsWarning, FailedUnitsWarning
 from metfa.evaluation import UnitStore, prepare
+from metfa.evaluation import estimate as estimates
 from metfa.evaluation.written import write_tables
 from metfa.explainers import RISE, Gradient
 from metfa.noise import Gaussian, Uniform
@@ -419,6 +420,20 @@ def test_the_estimate_counts_the_passes_of_a_run(batch_size, tmp_path):
     finally:
         handle.remove()
     assert sum(passes) == expected.backwards == expected.forwards == expected.explanations
+
+
+@pytest.mark.parametrize(("slowness", "explained", "timed"), [(0.0, 21, 10), (0.3, 2, 1), (30.0, 1, 1)])
+def test_an_expensive_explainer_is_tried_once_or_twice(slowness, explained, timed, tmp_path, monkeypatch):
+    """On a clock that goes on by so many seconds with each explanation; and the estimate says what was timed."""
+    study = dataclasses.replace(COUNTED, batch_size=10)
+    monkeypatch.setattr(estimates, "SHORT", 0.2)
+    monkeypatch.setattr(estimates.time, "perf_counter", lambda: slowness * sum(CALLS))
+    CALLS.clear()
+    expected = prepare(study, store=tmp_path).estimate()
+    assert sum(CALLS) == explained
+    assert dict(expected.timed) == {"counted": timed}
+    assert f"(timed: {timed} explanation{'s' * (timed > 1)} of counted), " in str(expected)
+    assert expected.seconds == pytest.approx(slowness * expected.explanations)
 
 
 def test_a_changed_study_never_mixes_with_old_units(tmp_path):

@@ -250,7 +250,8 @@ def of_sampling(folder):
     both = {**good, "explainer": of_class, "target": 1, "against": 0, "scale": "raw"}
     yield Case("contrast", metfa.contrast, {**both, "predict": scores_of}, kinds=words)
     run = {"store": folder.new(), "progress": False, "input_names": ["a"], "feature_names": ["x", "y", "z"]}
-    yield Case("Run", made(metfa.Run, lambda run: metfa.explain(**good, run=run)), {**run, "first_sample": 0})
+    run |= {"class_names": ["a", "b", "c"], "first_sample": 0}
+    yield Case("Run", made(metfa.Run, lambda run: metfa.explain(**good, run=run)), run)
     until = {"undecided": 0.5, "alpha": 0.05, "correction": "e-bh", "max_samples": 30, "growth": 1.5, "first": 5}
     yield Case("Until", made(metfa.Until, lambda rule: metfa.explain(**{**good, "n_samples": rule})), until,
                kinds={"width": NUMBER})  # fmt: skip

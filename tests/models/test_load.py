@@ -267,7 +267,7 @@ def test_callable_that_returns_a_loaded_model(zoo):
             ValueError,
             r"resnet50 has no weights 'V3', choose from IMAGENET1K_V1, IMAGENET1K_V2",
         ),
-        ("tim:resnet18", ValueError, r"'tim:resnet18' cannot be imported .*'tim'; .*PYTHONPATH=.; the prefixes timm:"),
+        ("tim:resnet18", ValueError, r"`name` 'tim:resnet18' cannot be imported .*'tim'; the prefixes timm:"),
         ("zoo_of_the_user:nothing", ValueError, r"'zoo_of_the_user:nothing' .*no attribute 'nothing'"),
         ("not a path:x", ValueError, r"'not a path:x' cannot be imported"),
         ("zoo_of_the_user:number", TypeError, r"'zoo_of_the_user:number' must name a callable .*, got int"),

@@ -51,7 +51,10 @@ class TestSummary:
             f"the difference without noise lies outside the interval of {beyond} of 5 features ({share})"
         )
         assert said["samples"] == "20 of each feature's difference; 5 features"
-        assert said["smoothed map"] == "mean of the 20 differences of each feature, 5 left out on each side"
+        assert (
+            said["smoothed map"]
+            == "mean of the 10 middle ones of 20 differences of each feature, 5 left out on each side"
+        )
         width = (interval.high - interval.low)[row].mean()
         assert said["intervals"] == (
             "each holds its median difference with probability 95.86%, more where differences tie; mean width "

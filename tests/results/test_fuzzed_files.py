@@ -60,12 +60,15 @@ def parts():
     )
 
 
-FACTS = {"class_name": "negative", "unscaled": [-0.1, 0.4], "r2": 0.8, "unread": 1}
+FACTS = {"unscaled": [-0.1, 0.4], "r2": 0.8, "unread": 1}
 GOOD = {
     "maps": lambda: made((6, 5), np.random.default_rng(1).random((2, 3, 6, 5)), 2),
     "table": lambda: made((4,), np.ones((1, 4)), feature_names=tuple("abcd"), default_terms=metfa.Terms(0.5, 0.1)),
     "words": lambda: made(
-        (3,), ["a dull film"], feature_names=("a", "dull", "film"), provenance={**PROVENANCE, "text": FACTS}
+        (3,),
+        ["a dull film"],
+        feature_names=("a", "dull", "film"),
+        provenance={**PROVENANCE, "text": FACTS, "class_names": ["bad", "good"]},
     ),
     "until": until,
     "parts": parts,

@@ -100,6 +100,15 @@ def test_the_bar_moves_within_a_map(noun, bars):
     assert max(np.diff([0, *bar.shares])) < 0.5
 
 
+@pytest.mark.parametrize("noun", ["masks", "channels"])
+def test_the_bar_is_full_only_at_the_end(noun, bars):
+    """Though the clean map and the first look ask too, and all maps come in one batch."""
+    metfa.explain(MADE[noun](metfa.Called(net(), batch_size=4)), IMAGE, 1, **{**SETTINGS, "batch_size": 10})
+    *before, last = bars[0].shares
+    assert max(before) < 1
+    assert last == 1
+
+
 def test_single_passes_are_counted_as_maps(bars):
     metfa.explain(Gradient(net()), IMAGE, 1, **SETTINGS)
     assert (bars[0].unit, bars[0].n, bars[0].total) == ("map", 3, 3)

@@ -147,14 +147,14 @@ class TestFacts:
         assert facts["unscaled"] == [raw.vanilla.min(), raw.vanilla.max()]
         assert facts["r2"] == raw.provenance["text"]["r2"]
         assert 0 < facts["r2"] < 0.5
-        assert facts["class_name"] == "odd"
+        assert sample.provenance["class_names"] == list(slight_names)
         assert sample.provenance["noise"] == "shout"
         assert "unscaled" not in raw.provenance["text"]
         assert metfa.load(tmp_path / "kept").provenance["text"] == facts
         shown = " ".join(render_terminal(sample, threshold=0.5, colour=False, width=80).split())
         low, high = (f"{value:.3g}" for value in facts["unscaled"])
         assert f"the text itself: scores from {low} to {high} before they are scaled to [0, 1]; R² of the" in shown
-        assert "class 1 (odd); predicted: class 0; explained by LEMNA; N = 6" in shown
+        assert "class 1 (odd); predicted: class 0 (plain); explained by LEMNA; N = 6" in shown
 
     @pytest.mark.parametrize(
         ("noise", "said"),

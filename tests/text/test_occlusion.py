@@ -131,6 +131,19 @@ def test_a_model_that_mixes_the_texts_of_a_call_is_told_of():
     Occlusion(Called(padded, softmax=False, batch_size=1))(["a moving film not dull"])  # the advice
 
 
+@pytest.mark.parametrize("n_words", [2, 9])
+def test_a_text_of_n_words_asks_about_n_and_3_texts(n_words):
+    """The text, the text again in the batch of copies, each copy, and one copy alone; as docs/howto/texts.rst says."""
+    asked = []
+
+    def counting(texts):
+        asked.extend(texts)
+        return model(texts)
+
+    Occlusion(Called(counting, softmax=False))([["good"] * n_words], 1)
+    assert len(asked) == n_words + 3
+
+
 def test_bad_arguments():
     with pytest.raises(TypeError, match="`scale` must be True or False, got str: 'yes'"):
         Occlusion(model, scale="yes")

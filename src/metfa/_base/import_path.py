@@ -3,9 +3,26 @@
 from __future__ import annotations
 
 import pkgutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
-__all__ = ["imported"]
+__all__ = ["also_of_current_folder", "imported"]
+
+_ALSO_HERE = ContextVar("_ALSO_HERE", default=False)
+
+
+@contextmanager
+def also_of_current_folder() -> Iterator[None]:
+    """In this context `imported` also finds modules of the current folder, as who types a command expects."""
+    token = _ALSO_HERE.set(True)
+    try:
+        yield
+    finally:
+        _ALSO_HERE.reset(token)
 
 
 def imported(path: str, subject: str) -> Any:
@@ -20,9 +37,25 @@ def imported(path: str, subject: str) -> Any:
     try:
         if not (source and colon and name):
             raise ValueError("a module and a name in it are needed")
-        return pkgutil.resolve_name(path)
+        with _current_folder():
+            return pkgutil.resolve_name(path)
     except (ImportError, AttributeError, ValueError) as error:
-        hint = ""
-        if isinstance(error, ModuleNotFoundError) and error.name == source.partition(".")[0]:
-            hint = "; for a module of the current folder, set PYTHONPATH=."
-        raise ValueError(f"{subject} {path!r} cannot be imported as package.module:callable: {error}{hint}") from error
+        raise ValueError(f"{subject} {path!r} cannot be imported as package.module:callable: {error}") from error
+
+
+@contextmanager
+def _current_folder() -> Iterator[None]:
+    """The current folder as the last place of modules, so that no file in it hides an installed module.
+
+    It stays no longer than the import: what the library looks for later, such as an optional package, is not here.
+    """
+    here = str(Path.cwd()) if _ALSO_HERE.get() else None
+    if here is None or here in sys.path:
+        yield
+        return
+    sys.path.append(here)
+    try:
+        yield
+    finally:
+        if here in sys.path:  # the module may have changed the list
+            sys.path.remove(here)

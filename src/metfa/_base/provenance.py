@@ -9,13 +9,15 @@ import inspect
 import platform
 import re
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-__all__ = ["describe", "method_of", "printable", "versions"]
+__all__ = ["describe", "made_by", "method_of", "printable", "versions"]
 
 LONGEST = 300
+LONGEST_SAID = 120
 # These pass on what another explainer finds, which they hold first: a reader knows the method by the other's name.
 PASSING_ON = ("seeded", "randomised", "OfOutput", "ShapExplainer", "LimeExplainer", "CaptumMethod", "GradCAMMethod")
 OPENING = re.compile(rf"(?:{'|'.join(PASSING_ON)})\((?:\w+=)?(?=[\w<])")
@@ -77,6 +79,12 @@ def _digest(content: bytes) -> str:
 def printable(text: str) -> str:
     """`text` on one line without control characters, so that it cannot write to a terminal."""
     return "".join(character if character.isprintable() else "?" for character in " ".join(text.split()))
+
+
+def made_by(provenance: Mapping[str, Any]) -> str:
+    """Explainer, noise and seed of a result, for its repr; long ones end with …"""
+    said = {name: printable(str(provenance.get(name))) for name in ("explainer", "noise", "rng")}
+    return ", ".join(f"{name}={text[:LONGEST_SAID]}{'…' * (len(text) > LONGEST_SAID)}" for name, text in said.items())
 
 
 def versions() -> dict[str, str]:

@@ -197,7 +197,7 @@ class Columns:
         own = {one: place for place, one in enumerate(self.names)}
         return [own[one] for one in in_order(self.names, names, needs, name)]
 
-    def with_labels_of(self, other: Columns, needs: str, name: str = "inputs") -> Columns:
+    def with_labels_of(self, other: Columns, needs: str) -> Columns:
         """The same columns, with the labels of `other`'s columns of the same names, and then their own further ones.
 
         Nothing changes where they have all of them.
@@ -208,9 +208,7 @@ class Columns:
             If one holds labels and the other numbers, or if a category of `other` is none of the column's type.
         """
         theirs = {column.name: column for column in other.columns}
-        return replace(
-            self, columns=tuple(_with_labels(column, theirs[column.name], needs, name) for column in self.columns)
-        )
+        return replace(self, columns=tuple(_with_labels(column, theirs[column.name], needs) for column in self.columns))
 
 
 def is_frame(x: Any) -> bool:
@@ -267,15 +265,15 @@ def _check_kinds(column: Column, other: Column, needs: str, name: str) -> None:
         )
 
 
-def _with_labels(column: Column, other: Column, needs: str, name: str) -> Column:
-    _check_kinds(column, other, needs, name)
+def _with_labels(column: Column, other: Column, needs: str) -> Column:
+    _check_kinds(column, other, needs, "inputs")
     more = [label for label in other.labels if key_of(label) not in column.places]
     if not more:
         return column
     if type(column.dtype).__name__ in ("CategoricalDtype", "Enum"):
         raise ValueError(
-            f"column {column.name!r} of `{name}` has no category {more[0]!r}, which is in the table of {needs}: give "
-            f"it all categories, `{name}[{column.name!r}].astype(table[{column.name!r}].dtype)`"
+            f"column {column.name!r} of `inputs` has no category {more[0]!r}, which is in the table of {needs}: give "
+            f"it all categories, `inputs[{column.name!r}].astype(table[{column.name!r}].dtype)`"
         )
     own = tuple(label for label in column.labels if key_of(label) not in other.places)
     return replace(column, labels=other.labels + own)

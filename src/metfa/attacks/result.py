@@ -117,14 +117,30 @@ class AttackResult:
     @cached_property
     def success(self) -> np.ndarray:
         """Whether each attack reached its goal, (batch,) bool: `predicted`, and `nearer` at least a half."""
-        return self.predicted & (self.nearer >= ENOUGH)
+        return ~np.any(list(self.missed().values()), axis=0)
 
     @cached_property
     def rounded_success(self) -> np.ndarray:
         """The same for the images in 8 bits, if these keep to the budget too."""
-        predicted = self.rounded.predictions == np.array(self.asked)
-        limit = np.inf if self.epsilon is None else self.epsilon + ROUNDING
-        return predicted & (self._nearer("rounded") >= ENOUGH) & (self.budget(rounded=True)["linf"] <= limit)
+        return ~np.any(list(self.missed(rounded=True).values()), axis=0)
+
+    def missed(self, *, rounded: bool = False) -> dict[str, np.ndarray]:
+        """What an attack did not reach, in words, and for which images that is so, (batch,) bool each.
+
+        Parameters
+        ----------
+        rounded : bool, default: False
+            Of the images in 8 bits.
+        """
+        part = "rounded" if check_flag(rounded, "rounded") else "adversarial"
+        measured: Measured = getattr(self, part)
+        found = {
+            "another prediction than asked": measured.predictions != np.array(self.asked),
+            "less than half of the way": ~(self._nearer(part) >= ENOUGH),
+        }
+        if rounded and self.epsilon is not None:
+            found["change over the limit"] = ~(self.budget(rounded=True)["linf"] <= self.epsilon + ROUNDING)
+        return found
 
     @cached_property
     def distances(self) -> dict[str, np.ndarray]:

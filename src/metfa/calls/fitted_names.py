@@ -43,7 +43,7 @@ def _made_up(names: list[str]) -> bool:
     return any(names == [f"{stem}{place}" for place in range(len(names))] for stem in ("Column_", ""))
 
 
-def in_order_of(columns: Sequence[Any], fitted: Sequence[str], what: str = "the model") -> list[Any]:
+def in_order_of(columns: Sequence[Any], fitted: Sequence[str]) -> list[Any]:
     """A frame's columns in the order in which a model was fitted on them.
 
     Raises
@@ -55,7 +55,7 @@ def in_order_of(columns: Sequence[Any], fitted: Sequence[str], what: str = "the 
     if not set(fitted) <= set(own):  # lightgbm writes no blanks
         written = {name.replace(" ", "_"): given for name, given in own.items()}
         own = written if set(fitted) <= set(written) else own
-    return [own[name] for name in in_order(list(own), fitted, f"which {what} was fitted on")]
+    return [own[name] for name in in_order(list(own), fitted, "which the model was fitted on")]
 
 
 def check_blind(asked: Any, columns: Sequence[Any]) -> None:

@@ -74,7 +74,7 @@ def _predicted(scores: np.ndarray | None, n_rows: int, asked: Any) -> list[Any]:
     if scores is None:
         raise ValueError(
             "`target` is None and the explainer's model is unknown: pass `target=`, or `predict=` (inputs -> scores) "
-            "to `metfa.explain` so that the class predicted on the clean input can be explained"
+            "so that the class predicted on the clean input can be explained"
         )
     if scores.ndim == 1:
         return [None] * n_rows

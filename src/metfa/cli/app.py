@@ -52,7 +52,7 @@ from metfa.cli.parsing import folders_of, our_option, settings_of
 from metfa.cli.regions import PICTURES, TEXTS, check_regions, parts_of
 from metfa.cli.regression import regression
 from metfa.cli.report import report
-from metfa.cli.reported import complain, reported, resumable
+from metfa.cli.reported import complain, naming, reported, resumable
 from metfa.cli.run import (
     Analysis,
     Sampling,
@@ -248,7 +248,9 @@ def explain_text(
     from metfa.text import load_model
 
     with resumable("samples") if folder is not None else nullcontext():
-        sample, about = explain_words(text, call, load_model(model), sampling, folder, overwrite=overwrite)
+        with naming("--model", "name_or_path"):
+            loaded = load_model(model)
+        sample, about = explain_words(text, call, loaded, sampling, folder, overwrite=overwrite)
     print_words(sample, about, analysis)
     if folder is None:
         typer.echo(report(sample, about, analysis, parts_of(sample, analysis, about)))

@@ -21,7 +21,7 @@ from metfa.by_name.noises import noise_of
 from metfa.calls.answers import softmax
 from metfa.cli.options import Confidence, Device, Model, Noise, Samples, Seed, Settings
 from metfa.cli.parsing import settings_of
-from metfa.cli.reported import resumable
+from metfa.cli.reported import naming, resumable
 from metfa.cli.run import device_of
 from metfa.cli.views import check_finished, write_files
 from metfa.sampling.run import Run
@@ -108,7 +108,8 @@ def attack_picture(
         from metfa.sampling.smoothed import Smoothed
 
         place = device_of(device)
-        loaded = load(model)
+        with naming("--model", "name"):
+            loaded = load(model)
         pixels = loaded.preprocess(picture)[None].to(place)
         network = loaded.module.to(place)
         explainer = explainer_of(method, network, chosen)
@@ -200,7 +201,7 @@ def _report(result: Any, class_names: Any, image: str, model: str, method: str) 
         ("attacker knows", knows),
         (
             "outcome",
-            f"{_outcome(result.success[0])}; in 8 bits: {_outcome(result.rounded_success[0], in_8_bits=True)}",
+            f"{_outcome(result.missed())}; in 8 bits: {_outcome(result.missed(rounded=True))}",
         ),
         ("prediction", f"{named(result.clean)} before, {named(result.adversarial)} after"),
         (
@@ -218,8 +219,7 @@ def _report(result: Any, class_names: Any, image: str, model: str, method: str) 
     return "\n".join(f"{name + ':':<17} {printable(text)}" for name, text in lines)
 
 
-def _outcome(success: bool, *, in_8_bits: bool = False) -> str:
-    if success:
-        return "the attack succeeded"
-    limit = ", or change over the limit" if in_8_bits else ""
-    return f"the attack failed (another prediction than asked, or less than half of the way{limit})"
+def _outcome(missed: dict[str, np.ndarray]) -> str:
+    """Whether the attack of the one image reached its goal, and what it missed."""
+    why = [text for text, of in missed.items() if of[0]]
+    return f"the attack failed ({' and '.join(why)})" if why else "the attack succeeded"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -82,9 +83,9 @@ def read_folder(folder: Path) -> tuple[Any, dict[str, Any]]:
     if not folder.is_dir():
         raise FileNotFoundError(f"no such folder: {folder}")
     if not (folder / SAMPLE).is_dir():
-        nested = sorted(path.parent.name for path in folder.glob(f"*/{SAMPLE}"))
+        nested = [shlex.quote(str(path.parent)) for path in sorted(folder.glob(f"*/{SAMPLE}"))]
         if nested:
-            raise ValueError(f"{folder} holds several results, show one of them: {', '.join(nested)}")
+            raise ValueError(f"{folder} holds several results, name one of them: {', '.join(nested)}")
         return load(folder), {}
     sample = _loaded(folder)
     return sample, read_about(folder) if (folder / ABOUT).exists() else {}

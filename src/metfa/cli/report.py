@@ -9,6 +9,7 @@ from metfa._base.provenance import printable
 from metfa.cli.certificates import certificate_line
 from metfa.cli.kinds import is_of_text
 from metfa.cli.regions import Parts, part_lines
+from metfa.cli.reported import as_options
 from metfa.cli.run import Analysis
 from metfa.results.sample import AttributionSample
 from metfa.text.answer_tree import AnswerTree
@@ -77,7 +78,7 @@ def _of_answer(sample: AttributionSample, analysis: Analysis, lines: list[tuple[
 
 def lines_of(lines: list[tuple[str, str]]) -> str:
     """Names and texts of lines, below each other."""
-    return "\n".join(f"{name + ':':<17} {text}" for name, text in lines)
+    return "\n".join(f"{name + ':':<17} {as_options(text)}" for name, text in lines)
 
 
 def _time(provenance: dict[str, Any], *, together: bool = False) -> str:

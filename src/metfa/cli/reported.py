@@ -12,9 +12,10 @@ from typing import Any
 
 import typer
 
+from metfa._base.import_path import also_of_current_folder
 from metfa._base.provenance import printable
 
-__all__ = ["complain", "reported", "resumable"]
+__all__ = ["as_options", "complain", "naming", "reported", "resumable"]
 
 
 def complain(text: str) -> None:
@@ -39,7 +40,7 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
                 typer.echo(f"warning: {text}", err=True)
 
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), also_of_current_folder():
                 warnings.showwarning = show_warning
                 command(*args, **kwargs)
         except BrokenPipeError:  # nobody reads on, as after `| head`
@@ -54,6 +55,22 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(2) from None
 
     return run
+
+
+def as_options(text: str) -> str:
+    """Advice of the library as the command line takes it."""
+    return text.replace("or write confidence_level=", "or write --confidence ")
+
+
+@contextmanager
+def naming(option: str, argument: str) -> Iterator[None]:
+    """Let errors about an argument of the library name the option that gave it."""
+    try:
+        yield
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        if f"`{argument}`" not in str(error):
+            raise
+        raise ValueError(str(error).replace(f"`{argument}`", f"`{option}`")) from error
 
 
 @contextmanager

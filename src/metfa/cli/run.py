@@ -18,6 +18,7 @@ from metfa.calls.answers import softmax
 from metfa.cli.folders import begin_folder, note
 from metfa.cli.parsing import criteria_of
 from metfa.cli.regions import check_regions_of
+from metfa.cli.reported import as_options, naming
 from metfa.plot.kinds import Kind
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.corrections import check_correction
@@ -149,7 +150,9 @@ def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: in
     try:
         stats.median_ranks(number, analysis.confidence)
     except ValueError as error:
-        raise ValueError(f"`--samples` {number}, `--confidence` {analysis.confidence}: {error}") from error
+        raise ValueError(
+            f"`--samples` {number}, `--confidence` {analysis.confidence}: {as_options(str(error))}"
+        ) from error
     needed = samples_needed(terms, n_features or 1)
     if number < needed:
         over = f"{terms.correction} over {n_features or 1:,} {FEATURES[sampling.of]}, " if terms.correction else ""
@@ -191,14 +194,15 @@ def device_of(name: str) -> Any:
 def loaded_model(load: Callable[..., Any], sampling: Sampling) -> Any:
     """The model of `load`, with its weights or with random ones, which the seed decides."""
     if not sampling.random_weights:
-        return load(sampling.model)
+        with naming("--model", "name"):
+            return load(sampling.model)
     import torch
 
     warn(
         "`--random-weights`: the network is untrained, so its explanations show nothing but how metfa works",
         ModelStateWarning,
     )
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), naming("--model", "name"):
         torch.manual_seed(sampling.seed)
         return load(sampling.model, pretrained=False)
 
@@ -246,9 +250,9 @@ def explain_picture(
             predict=module,
             batch_size=settings.batch_size,
             rng=settings.seed,
-            run=Run(store=folder / SAMPLE, progress=True),
+            run=Run(store=folder / SAMPLE, progress=True, class_names=loaded.class_names),
         )
-    about = {**call, "weights": weights_of(loaded, settings), **_prediction(sample, loaded.class_names, as_logits=True)}
+    about = {**call, "weights": weights_of(loaded, settings), **_prediction(sample, as_logits=True)}
     note(folder, about)
     return sample, about
 
@@ -284,20 +288,20 @@ def explain_words(
             rng=settings.seed,
             run=Run(store=None if folder is None else folder / SAMPLE, progress=True),
         )
-    about = {**call, **_prediction(sample, getattr(model, "class_names", None), as_logits=False)}
+    about = {**call, **_prediction(sample, as_logits=False)}
     if folder is not None:
         note(folder, about)
     return sample, about
 
 
-def _prediction(sample: AttributionSample, class_names: Any, *, as_logits: bool) -> dict[str, str]:
+def _prediction(sample: AttributionSample, *, as_logits: bool) -> dict[str, str]:
     if sample.scores is None or sample.scores.ndim != 2:
         return {}
     scores = sample.scores[:1].astype(np.float64)
     probabilities = (softmax(scores) if as_logits else scores)[0]
 
     def named(index: int) -> str:
-        return class_with_probability(index, class_names, probabilities)
+        return class_with_probability(index, sample.provenance.get("class_names"), probabilities)
 
     target = sample.target[0]
     explained = named(target) if isinstance(target, int) else str(target)

@@ -80,6 +80,7 @@ def evaluate(
             err=True,
         )
         if prepared.todo:
+            typer.echo("measuring what a unit costs ...", err=True)
             typer.echo(str(prepared.estimate()), err=True)
         if only_estimate:
             return

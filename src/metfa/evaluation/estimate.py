@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from metfa._base.percents import counted
 from metfa._base.provenance import printable
 from metfa.calls.behind import loaded_torch
 from metfa.calls.guard import left_as_found
@@ -25,6 +26,7 @@ __all__ = ["Estimate", "estimate"]
 
 BYTES_A_ROW = 220
 TRIALS = 5
+SHORT, WARMING = 2.0, 20.0  # seconds: an explanation that takes longer is the whole trial; what a first one may load
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class Estimate:
         Explainers that failed in the trial, with their errors.
     at_most : bool
         Whether the cost may be lower, because a rule ends sampling; `max_samples` are counted.
+    timed : dict of str to int
+        How many explanations of each explainer the trial timed: a batch, or one where this takes seconds.
     """
 
     units: int
@@ -56,6 +60,7 @@ class Estimate:
     bytes: int
     not_counted: Mapping[str, str] = field(default_factory=dict)
     at_most: bool = False
+    timed: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         failed = "".join(
@@ -66,17 +71,26 @@ class Estimate:
             passes = f"{self.forwards:,} inputs forward and {self.backwards:,} backward, "
         most, took = "up to about " if self.at_most else "", _duration(self.seconds)
         return (
-            f"{self.units:,} units: {most}{self.explanations:,} explanations, {passes}about {took} with one worker, "
-            f"{self.bytes / 1e6:.1f} MB of results{printable(failed)}"
+            f"{self.units:,} units: {most}{self.explanations:,} explanations, {passes}about {took} with one worker"
+            f"{self._timed_on}, {self.bytes / 1e6:.1f} MB of results{printable(failed)}"
         )
+
+    @property
+    def _timed_on(self) -> str:
+        """What the time is from, in brackets."""
+        names: dict[int, list[str]] = {}
+        for name, n in self.timed.items():
+            names.setdefault(n, []).append(printable(name))
+        said = [f"{counted(n, 'explanation')} of {', '.join(found)}" for n, found in names.items()]
+        return f" (timed: {'; '.join(said)})" if said else ""
 
 
 def estimate(worker: Worker, units: list[Unit]) -> Estimate:
-    """Explain one batch of noisy copies with every explainer, ask the model once, and multiply."""
+    """Explain a batch of noisy copies with every explainer, or one if it takes long, ask the model, and multiply."""
     study = worker.study
     explanations = forwards = backwards = 0
     seconds = 0.0
-    not_counted = {}
+    not_counted, timed = {}, {}
     for name in study.methods:
         mine = [unit for unit in units if unit.explainer == name]
         if not mine:
@@ -85,6 +99,7 @@ def estimate(worker: Worker, units: list[Unit]) -> Estimate:
         if isinstance(trial, str):
             not_counted[name] = trial
             continue
+        timed[name] = trial.n
         wanted, asked = _explanations(study, worker.explainers[name]), _asked_by_metrics(study)
         explanations += len(mine) * wanted
         forwards += len(mine) * round(wanted * trial.forwards + asked)
@@ -92,7 +107,7 @@ def estimate(worker: Worker, units: list[Unit]) -> Estimate:
         seconds += len(mine) * (wanted * trial.seconds + asked * trial.seconds_asked)
     size = len(units) * _rows(study) * BYTES_A_ROW
     at_most = study.rule is not None
-    return Estimate(len(units), explanations, forwards, backwards, seconds, size, not_counted, at_most)
+    return Estimate(len(units), explanations, forwards, backwards, seconds, size, not_counted, at_most, timed)
 
 
 def _explanations(study: Study, explainer: Any) -> int:
@@ -157,8 +172,9 @@ def _first_trial(worker: Worker, units: list[Unit]) -> _Trial | str:
 
 @dataclass(frozen=True)
 class _Trial:
-    """Cost of one explanation, and of one image that a metric passes to the model."""
+    """Cost of one explanation, of which n were timed, and of one image that a metric passes to the model."""
 
+    n: int
     forwards: float
     backwards: float
     seconds: float
@@ -166,7 +182,7 @@ class _Trial:
 
 
 def _trial(worker: Worker, unit: Unit) -> _Trial:
-    """Time one batch of samples in the loop of the run, and one batch through the model."""
+    """Time a batch of samples in the loop of the run, or one where that takes long, and a batch through the model."""
     study, rows = worker.study, Rows(worker.batch(unit))
     noise = study.held(next(iter(study.sampled.values()), None))
     address = (root_entropy(study.seed), unit.digest)
@@ -182,11 +198,16 @@ def _trial(worker: Worker, unit: Unit) -> _Trial:
         scores = predict_scores(worker.module, copies)  # warms up as well
         asked = _timed(lambda: predict_scores(worker.module, copies))
         loop = replace(loop, targets=row_targets(study.data.targets[unit.index], scores[:1], 1))
-        explained(jobs)  # a batch of this size is looked at once, see `RowLook`
         count.update(forwards=0, backwards=0)
-        seconds = _timed(lambda: explained(jobs))
-    n = len(jobs)
-    return _Trial(count["forwards"] / n, count["backwards"] / n, seconds / n, asked / n)
+        n, seconds = 1, _timed(lambda: explained(jobs[:1]))
+        if SHORT <= seconds < WARMING:
+            count.update(forwards=0, backwards=0)
+            seconds = _timed(lambda: explained(jobs[:1]))
+        if seconds < SHORT and len(jobs) > 1:
+            explained(jobs)  # a batch of this size is looked at once, see `RowLook`
+            count.update(forwards=0, backwards=0)
+            n, seconds = len(jobs), _timed(lambda: explained(jobs))
+    return _Trial(n, count["forwards"] / n, count["backwards"] / n, seconds / n, asked / len(jobs))
 
 
 def _timed(work: Callable[[], Any]) -> float:

@@ -37,7 +37,7 @@ __all__ = ["ROOM", "bars", "draw_bars", "found", "label_of", "not_shown", "score
 CONTRADICTED = "#e0201b"
 ROW_HEIGHT = 0.34  # inches, room for a name of two lines
 ROOM, WIDER = 120, 180  # small letters beside each other: of bars, and of those with both parts of a comparison
-LONGEST_ANSWER = 120  # letters
+LONGEST, LONGEST_ANSWER = 24, 120  # letters, of a value and of an answer
 
 
 def bars(
@@ -276,9 +276,9 @@ def _label_features(ax: Axes, sample: AttributionSample, names: tuple[str, ...] 
     ax.tick_params(axis="y", length=0)
 
 
-def shortened(text: str, width: int = 24) -> str:
+def shortened(text: str) -> str:
     """A label on one line."""
-    return textwrap.shorten(printable(text), width, placeholder=" …") if len(text) > width else printable(text)
+    return textwrap.shorten(printable(text), LONGEST, placeholder=" …") if len(text) > LONGEST else printable(text)
 
 
 def label_of(names: Sequence[str] | None, feature: int, width: int = 36) -> str:

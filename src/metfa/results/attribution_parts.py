@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa._base.percents import counted
-from metfa._base.provenance import printable
+from metfa._base.provenance import made_by
 from metfa._base.validation import shown
 from metfa.results.cautions import FLIPS_FROM
 from metfa.results.joining import same_maps
@@ -269,10 +269,7 @@ class AttributionParts(Mapping[str | int, AttributionSample]):
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name!r} {'×'.join(map(str, shape))}" for name, shape in self.layout.shapes.items())
         samples = f"{counted(self.n_samples, 'sample')} of {counted(len(self.target), 'input')}"
-        made = ", ".join(
-            f"{name}={printable(str(self.provenance.get(name))):.120}" for name in ("explainer", "noise", "rng")
-        )
-        return f"AttributionParts({samples}, {counted(len(self), 'part')}: {sizes}, {made})"
+        return f"AttributionParts({samples}, {counted(len(self), 'part')}: {sizes}, {made_by(self.provenance)})"
 
     def _repr_html_(self) -> str:
         from metfa.plot import notebook_html

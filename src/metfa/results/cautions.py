@@ -103,11 +103,7 @@ def _class_explained(sample: AttributionSample, row: int) -> str | None:
     """The class that was explained, with its name where it is known."""
     if sample.population is not None and sample.population.classes is not None:
         return sample.population.classes
-    target = sample.target[row]
-    facts = sample.provenance.get("text")
-    if isinstance(facts, dict) and len(sample.target) == 1 and facts.get("class_name") is not None:
-        return None if target is None else f"{class_name(int(target), None)} ({printable(str(facts['class_name']))})"
-    return class_in_words(sample, target)
+    return class_in_words(sample, sample.target[row])
 
 
 def class_in_words(sample: AttributionSample, target: Any) -> str | None:
@@ -203,9 +199,8 @@ def left_out(sample: AttributionSample, confidence_level: float) -> int:
     return stats.median_ranks(sample.n_samples, confidence_level).first - 1
 
 
-def trimming(sample: AttributionSample, confidence_level: float) -> str:
-    """`left_out` in words."""
-    count = left_out(sample, confidence_level)
+def trimming(count: int) -> str:
+    """How many samples the smoothed map leaves out on each side, in words."""
     return f"{count} left out on each side" if count else "too few to leave any out"
 
 

@@ -126,8 +126,7 @@ def _are_facts(value: Any) -> bool:
         return False
     ends = value.get("unscaled", [0, 0])
     return (
-        isinstance(value.get("class_name", ""), str)
-        and isinstance(ends, list | tuple)
+        isinstance(ends, list | tuple)
         and len(ends) == 2
         and all(map(_is_number, ends))
         and _is_number(value.get("r2", 0))

@@ -12,7 +12,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.percents import counted, percent
-from metfa._base.provenance import printable
+from metfa._base.provenance import made_by, printable
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.results.cautions import predicted
 from metfa.results.decisions import samples_for_interval
@@ -243,14 +243,12 @@ class Samples:
         return stats.mean_interval(self.values, confidence_level)
 
     def __repr__(self) -> str:
-        features = f"{'×'.join(map(str, self.feature_shape))} {self.noun}s"
+        sizes = "×".join(map(str, self.feature_shape))
+        features = counted(1, self.noun) if sizes == "1" else f"{sizes} {self.noun}s"
         features += "" if self.part is None else f" of {self.part}"
         samples = counted(self.n_samples, self.sample_noun)
         if self.sample_noun != "row":  # those are the inputs
             samples = f"{samples} of {counted(self.values.shape[1], 'input')}"
         if self.population is not None:
             features = f"{features}, of each {self.sample_noun} {self.population.number}"
-        made = ", ".join(
-            f"{name}={printable(str(self.provenance.get(name))):.120}" for name in ("explainer", "noise", "rng")
-        )
-        return f"AttributionSample({samples}, {features}, {made})"
+        return f"AttributionSample({samples}, {features}, {made_by(self.provenance)})"

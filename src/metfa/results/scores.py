@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metfa._base.percents import percent
-from metfa.results.cautions import outside, trimming
+from metfa.results.cautions import left_out, outside, trimming
 from metfa.stats import median_ranks, sorted_once
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Scores:
             return cls(medians, called, vanilla, None, 0.0, kind, np.zeros(medians.shape, bool), quantity)
         ends = interval.low.astype(np.float64), interval.high.astype(np.float64)
         values = smoothed.astype(np.float64)
-        called = f"smoothed over {sample.n_samples:,} {noun}s, {trimming(sample, confidence_level)}"
+        called = f"smoothed over {sample.n_samples:,} {noun}s, {trimming(left_out(sample, confidence_level))}"
         beyond = np.zeros(values.shape, bool) if vanilla is None else outside(sample.vanilla, interval)
         return cls(values, called, vanilla, ends, interval.confidence_level, kind, beyond, quantity)
 

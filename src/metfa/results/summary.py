@@ -17,6 +17,7 @@ from metfa.results.cautions import (
     cautions,
     explained,
     heading_of,
+    left_out,
     notes_of,
     nothing_stands_out,
     outside,
@@ -69,13 +70,9 @@ class Summary:
         Shares of the features, which add to 1: the median is decided to lie above the threshold, below it, or neither.
     near_zero, zone : int, float or None
         Undecided features with most scores within `zone` of 0, too near for a sign; None where no threshold is 0.
-    unproven : bool
-        Whether no proof covers the correction (`Terms.unproven`).
     expected_false_marks : float or None
         Features to expect with a false mark if every median lies at the threshold, 0 where nothing stands out; None
         with a correction, and after `metfa.Until`.
-    level_asked : float
-        Level that was asked for the intervals.
     too_few : str or None
         Why there are no intervals: N is too small for the level asked, or the noise changes nothing.
     confidence_level : float or None
@@ -85,8 +82,8 @@ class Summary:
     outside : int or None
         Features whose score without noise (`AttributionSample.vanilla`) lies outside their own interval: it contradicts
         the scores under the noise. None without intervals.
-    trimming : str or None
-        How many samples the smoothed map leaves out, in words; None without intervals.
+    left_out : int or None
+        How many samples of each feature the smoothed map leaves out on each side; None without intervals.
     flip_rate : float or None
         Share of noisy inputs whose predicted class differs from the clean one.
     noun, sample_noun : str
@@ -121,14 +118,12 @@ class Summary:
     undecided: float
     near_zero: int
     zone: float | None
-    unproven: bool
     expected_false_marks: float | None
-    level_asked: float
     too_few: str | None
     confidence_level: float | None
     mean_interval_width: float | None
     outside: int | None
-    trimming: str | None
+    left_out: int | None
     flip_rate: float | None
     noun: str = "feature"
     sample_noun: str = "sample"
@@ -180,9 +175,8 @@ class Summary:
         ]
         if self.outside is not None:
             lines.append(("contradicted", about_outside(self.outside, self.n_features, self.noun, quantity)))
-        if self.trimming is not None:
-            what = self.sample_noun if both is None else "difference"
-            lines.append(("smoothed map", f"mean of the {self.n_samples} {what}s of each {self.noun}, {self.trimming}"))
+        if self.left_out is not None:
+            lines.append(("smoothed map", self._averaged(self.left_out)))
         if self.flip_rate is not None:
             lines.append(("prediction flips", f"{percent(self.flip_rate, 0)} of the noisy inputs"))
         if both is not None and both.flips:
@@ -198,6 +192,12 @@ class Summary:
             return [("samples", f"{self.n_samples} of each {self.noun}'s {self.quantity}{kept}; {features}")]
         each = f"{self.n_samples:,}, of each {self.population.number}{kept}; {features}"
         return [(f"{self.sample_noun}s", each), ("about", self.population.about)]
+
+    def _averaged(self, left_out: int) -> str:
+        """What the smoothed map is the mean of."""
+        of = f"{self.n_samples} {self.sample_noun if self.compared is None else 'difference'}s of each {self.noun}"
+        which = f"the {self.n_samples - 2 * left_out} middle ones of" if left_out else "all"
+        return f"mean of {which} {of}, {trimming(left_out)}"
 
     @property
     def quantity(self) -> str:
@@ -250,7 +250,7 @@ def summarise(
         level = interval.confidence_level
         width = np.subtract(interval.high, interval.low, dtype=np.float64).reshape(batch, -1).mean(axis=1)
     if interval is not None and not sample.of_effects:
-        trimmed = trimming(sample, confidence_level)
+        trimmed = left_out(sample, confidence_level)
         if sample.vanilla is not None:
             contradicted = outside(sample.vanilla, interval).reshape(batch, -1).sum(axis=1)
     false_marks = None
@@ -277,14 +277,12 @@ def summarise(
             undecided=float((marks[row] == 0).mean()),
             near_zero=0 if decision.nothing[row] is not None else int(near_zero[row]),
             zone=float(zones[row]) or None,
-            unproven=terms.unproven,
             expected_false_marks=0.0 if false_marks is not None and decision.nothing[row] is not None else false_marks,
-            level_asked=confidence_level,
             too_few=UNMOVED if sample.unmoved[row] else too_few,
             confidence_level=None if sample.unmoved[row] else level,
             mean_interval_width=None if width is None or sample.unmoved[row] else float(width[row]),
             outside=None if contradicted is None or sample.unmoved[row] else int(contradicted[row]),
-            trimming=trimmed,
+            left_out=trimmed,
             flip_rate=None if sample.flip_rate is None else float(sample.flip_rate[row]),
             noun=sample.noun,
             sample_noun=sample.sample_noun,

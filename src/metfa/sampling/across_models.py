@@ -126,6 +126,7 @@ def across_models(
             "unit": known_unit(asked.explainers[0]),
             "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "versions": versions(),
+            **({} if asked.run.class_names is None else {"class_names": list(asked.run.class_names)}),
             **asked.rows.facts,
         },
         population=Population(

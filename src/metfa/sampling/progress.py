@@ -76,22 +76,27 @@ class Progress:
         """See `Watcher`."""
         self._within += n_rows
         if self._counts and time.monotonic() - self._started >= DELAY:
-            bar = self._bar
-            bar.update(self._done * self._each + self._within - bar.n)
+            bar, now = self._bar, self._done * self._each + self._within
+            bar.total = self._beyond(now, bar.total)
+            bar.update(now - bar.n)
             self._announce(self._within / (self._left * self._each or 1))
 
     def expected(self, n_forwards: int, noun: str) -> None:
         """See `Watcher`."""
         if n_forwards > 1 and (not self._counts or n_forwards != self._each) and self._left:
             self._counts, self._each, self._noun = True, n_forwards, noun
-            self._bar.unit, self._bar.total = self._unit, self._maps * n_forwards
-            self._bar.n = self._done * n_forwards + self._within
+            self._bar.unit, self._bar.n = self._unit, self._done * n_forwards + self._within
+            self._bar.total = self._beyond(self._bar.n, self._maps * n_forwards)
             self._bar.refresh()
+
+    def _beyond(self, now: int, total: int) -> int:
+        """The total, or while maps are left one that is not reached: looks at the explainer ask too, unannounced."""
+        return now + self._each if self._left and now >= total else total
 
     def update(self, n_maps: int) -> None:
         """So many maps more are made."""
         self._left -= n_maps
-        if self._counts:  # what was asked for the first look at the explainer made none of the maps
+        if self._counts:  # what was asked for the clean map and the looks at the explainer made none of the maps
             self._bar.n = self._done * self._each + self._within
             self._bar.total = self._bar.n + self._left * self._each
             self._bar.refresh()

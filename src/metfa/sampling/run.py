@@ -1,4 +1,4 @@
-"""`Run`: where a call keeps its samples, whether it shows a bar, names of inputs and features, the first sample."""
+"""`Run`: where a call keeps its samples, whether it shows a bar, names, the first sample."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from metfa._base.validation import as_path, check_flag, keep, positive_int
+from metfa._base.validation import as_names, as_path, check_flag, keep, positive_int
 from metfa.sampling.streams import MAX_SAMPLE_ID
 
 __all__ = ["Run"]
@@ -37,6 +37,9 @@ class Run:
         One name for each feature of an attribution (batch, features). Results keep them and figures show them. By
         default the columns of a data frame, if there are as many features. For several inputs a dict with a list for
         each part that has names.
+    class_names : sequence of str, optional
+        Names of the model's classes, at least one for each. Results keep them, and summaries, figures and reports name
+        the class that was explained. `metfa.tables.explain` and `metfa.text.explain_text` take those that a model has.
     first_sample : int
         Number of the first sample. A later call with ``first_sample=10`` continues a call of 10 samples, see
         `AttributionSample.concat`.
@@ -44,7 +47,7 @@ class Run:
     Raises
     ------
     TypeError, ValueError
-        For bad settings; the names are checked when inputs and features are known.
+        For bad settings; whether names fit is checked when inputs, features and scores are known.
 
     Examples
     --------
@@ -60,12 +63,15 @@ class Run:
     progress: bool = False
     input_names: Sequence[Any] | None = None
     feature_names: Sequence[str] | Mapping[Any, Sequence[str]] | None = None
+    class_names: Sequence[str] | None = None
     first_sample: int = 0
 
     def __post_init__(self) -> None:
         if self.store is not None:
             as_path(self.store, "store")
         keep(self, progress=check_flag(self.progress, "progress"))
+        if self.class_names is not None:
+            keep(self, class_names=as_names(self.class_names, "class_names"))
         object.__setattr__(self, "first_sample", positive_int(self.first_sample, "first_sample", 0, MAX_SAMPLE_ID))
 
     @classmethod

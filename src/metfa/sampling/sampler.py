@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import device_of
+from metfa._base.percents import counted
 from metfa._base.provenance import versions
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.answers import chosen, is_regression
@@ -92,6 +93,7 @@ class Sampler:
         self._loop = replace(loop, features=self.layout or maps.shape[1:], regions=request.over)
         self.targets = tuple(loop.targets)
         self.scores = clean.scores if scores is None else scores
+        self._of_classes = _facts_of_classes(request.run.class_names, self.scores)
         self.vanilla, self._terms = maps, known_terms(request.explainer)
         self._signed, self._unit = known_signed(request.explainer), known_unit(request.explainer)
         if self.layout is not None:
@@ -126,7 +128,9 @@ class Sampler:
         self.sink.laid_out = self._facts_of_calls.get("layout")
         self.sink.first_copy = self.first_copy.facts
         found = self.sink.open(self.request.most, self.vanilla, list(self.targets), self.layout)
-        self._finished = None if found is None else replace(found, feature_names=self._names)
+        if found is not None:
+            made = {**found.provenance, **self._of_classes}
+            self._finished = replace(found, feature_names=self._names, provenance=made)
         return self._finished
 
     def values(self, start: int, stop: int) -> np.ndarray:
@@ -221,11 +225,22 @@ class Sampler:
                 "maps_made": self.made,  # in these seconds, without those of an interrupted run
                 **({"notes": notes} if notes else {}),
                 **({"of_outputs": True} if self._of_outputs else {}),
+                **self._of_classes,
                 "versions": versions(),
                 **({} if self.layout is None else {"parts": self.layout.written()}),
                 **_threads(),
             },
         }
+
+
+def _facts_of_classes(names: Sequence[str] | None, scores: Any) -> dict[str, Any]:
+    """What a result says of the names of its classes; ValueError if there are fewer than classes."""
+    if names is None:
+        return {}
+    if scores is not None and scores.ndim == 2 and len(names) < scores.shape[1]:
+        given = counted(len(names), "name")
+        raise ValueError(f"`class_names` has {given}, but the model gives scores of {scores.shape[1]:,} classes")
+    return {"class_names": list(names)}
 
 
 def _threads() -> dict[str, int]:

@@ -134,9 +134,9 @@ def reduce_rows(reduce: Callable[..., tuple[Any, ...]], rows: Any, *per_feature:
     return outputs
 
 
-def n_hits(hits: np.ndarray, dtype: Any = np.int64) -> np.ndarray:
+def n_hits(hits: np.ndarray) -> np.ndarray:
     r"""Number of hits of each feature, of samples (n, \*features): bytes are quick to add."""
-    counts = np.zeros(hits.shape[1:], dtype)
+    counts = np.zeros(hits.shape[1:], np.int64)
     for start in range(0, len(hits), BYTE):
         counts += np.add.reduce(hits[start : start + BYTE].view(np.uint8), axis=0, dtype=np.uint8)
     return counts[()]

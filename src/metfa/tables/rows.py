@@ -127,6 +127,8 @@ def explain(
     scores = predict_scores(asked, some, "model")  # an error of the model's own, as for other columns, is no choice
     prediction, given["target"] = prediction.for_target(scores, given["target"])
     given["predict"] = prediction.explained
+    if run.class_names is None:
+        given["run"] = replace(run, class_names=prediction.classes)
     found = picked(model, prediction, method, inputs, scores, background, output)
     if noise is None and found.deterministic:
         raise ValueError(f"`noise` is None, and {found.about} draws no random numbers: leave `noise` out, or give one")
@@ -138,7 +140,6 @@ def explain(
         "score": score,
         "notes": [*sample.provenance.get("notes", []), ["score", score]],  # for summaries
         "picked": printable(f"{found.about}, in units of the {found.unit}; {of_noise}"),
-        "class_names": None if prediction.classes is None else list(map(printable, prediction.classes)),
     }
     sample = replace(sample, provenance={**sample.provenance, **facts})
     if run.store is not None:

@@ -20,15 +20,11 @@ __all__ = ["facts_of"]
 def facts_of(explainer: Any, model: Any, sample: AttributionSample) -> dict[str, Any]:
     """Facts about the explanation of the text itself; facts that explainer or model do not give are missing.
 
-    ``class_name`` is the name of the target; ``unscaled`` holds the smallest and largest score before they were scaled
-    to [0, 1]; ``r2`` is the fit of the linear model; ``unread`` counts the words that the model does not read. This
-    costs one explanation more than the samples.
+    ``unscaled`` holds the smallest and largest score before they were scaled to [0, 1]; ``r2`` is the fit of the linear
+    model; ``unread`` counts the words that the model does not read. This costs one explanation more than the samples.
     """
     text, target = sample.inputs[0], sample.target[0]
     facts: dict[str, Any] = {}
-    names = getattr(model, "class_names", None)
-    if names is not None and isinstance(target, int) and target < len(names):
-        facts["class_name"] = str(names[target])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the same warnings came when the sample was drawn
         unread = _unread(model, text)

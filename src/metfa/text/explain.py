@@ -62,15 +62,16 @@ def explain_text(
         sense (`SenseSynonyms`). The paper's is ``metfa.text.Synonyms(0.3)``, which takes any sense: more words change,
         and what the text says changes too. None samples only the explainer's own randomness.
     n_samples, batch_size, rng, run
-        As in `metfa.explain`. The features have the names of the words.
+        As in `metfa.explain`. The features have the names of the words, and the classes those of the model's
+        ``class_names``, if it has them and `run` gives none.
 
     Returns
     -------
     AttributionSample
         A batch of one. Its features are the words, ``sample.words``. ``sample.provenance["text"]`` holds facts about
-        the text itself, where model and explainer provide them: ``class_name`` of the target; ``unscaled``, the
-        smallest and largest score before they were scaled to [0, 1]; ``r2``, how well the linear model of LEMNA or
-        LIME fits; ``unread``, how many words the model does not read. They cost one more explanation of the text.
+        the text itself, where model and explainer provide them: ``unscaled``, the smallest and largest score
+        before they were scaled to [0, 1]; ``r2``, how well the linear model of LEMNA or LIME fits; ``unread``, how many
+        words the model does not read. They cost one more explanation of the text.
 
     Raises
     ------
@@ -83,10 +84,10 @@ def explain_text(
     >>> from metfa import text
     >>> model = text.load_model("sentiment")
     >>> sample = text.explain_text(model, "a dull, lifeless film with one good joke", method=text.Occlusion, rng=0)
-    >>> sample.words[1], sample.vanilla.shape, sample.provenance["text"]["class_name"]
-    ('dull', (1, 8), 'negative')
+    >>> sample.words[1], sample.vanilla.shape, sample.summary()[0].explained
+    ('dull', (1, 8), 'class 0 (negative), as predicted')
     """
-    run = Run.checked(run, ("store", "progress", "input_names", "first_sample"))
+    run = Run.checked(run, ("store", "progress", "input_names", "class_names", "first_sample"))
     asked, words = TextModel.of(model), words_of(text)
     if isinstance(method, randomised | seeded | SampledExplainer):
         raise TypeError(
@@ -110,7 +111,7 @@ def explain_text(
             predict=asked.scores,
             batch_size=batch_size,
             rng=rng,
-            run=replace(run, feature_names=words.words),
+            run=replace(run, feature_names=words.words, class_names=_class_names(model, run)),
         )
         changes = [] if word_for_word is None else word_for_word.changes_in(text)
         notes = [*sample.provenance.get("notes", []), *changes]
@@ -119,3 +120,9 @@ def explain_text(
     if run.store is not None:
         write_manifest(Path(run.store).expanduser(), sample)
     return sample
+
+
+def _class_names(model: Any, run: Run) -> Any:
+    """Names of the classes, as given or as the model has them; None if nobody knows."""
+    names = getattr(model, "class_names", None)
+    return tuple(map(str, names)) if run.class_names is None and names is not None else run.class_names

@@ -73,7 +73,7 @@ def load_model(name_or_path: str | Path) -> Any:
 
 
 def _from_callable(name: str) -> Any:
-    make = imported(name, "the text model")
+    make = imported(name, "`name_or_path`")
     model = make() if callable(make) else None
     if not callable(model):
         raise TypeError(
