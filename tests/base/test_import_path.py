@@ -13,13 +13,14 @@ def here(tmp_path, monkeypatch):
     files = {
         "made_here": "number = 3",
         "colorsys": "number = 4",
-        "beside": "from made_here import number",
+        "beside": "def later():\n    from made_here import number\n    return number + 1",
         "rude": "import os, sys; sys.path.remove(os.getcwd()); number = 5",
     }
     for name, text in files.items():
         (tmp_path / f"{name}.py").write_text(text)
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
     yield tmp_path
     for name in files:
         sys.modules.pop(name, None)
@@ -30,15 +31,22 @@ def test_the_library_does_not_look_into_the_current_folder(here):
         imported("made_here:number", "the method")
 
 
-def test_a_command_does_and_only_while_it_imports(here):
+def test_a_command_does(here):
     before = list(sys.path)
     with also_of_current_folder():
         assert imported("made_here:number", "the method") == 3
-        assert imported("beside:number", "the method") == 3
+        assert sys.path == [*before, str(here)]  # what it imports when it is called lies here, too
+        assert imported("beside:later", "the method")() == 4
         assert imported("rude:number", "the method") == 5
-        assert sys.path == before
+
+
+def test_nothing_else_is_looked_for_here(here):
+    before = list(sys.path)
+    with also_of_current_folder():
+        imported("math:pi", "the method")
+        with pytest.raises(ValueError, match="no attribute 'other'"):
+            imported("math:other", "the method")
     assert sys.path == before
-    del sys.modules["made_here"]
     with pytest.raises(ValueError, match="made_here"):
         imported("made_here:number", "the method")
 

@@ -37,17 +37,18 @@ def imported(path: str, subject: str) -> Any:
     try:
         if not (source and colon and name):
             raise ValueError("a module and a name in it are needed")
-        with _current_folder():
+        with _current_folder(source.partition(".")[0]):
             return pkgutil.resolve_name(path)
     except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(f"{subject} {path!r} cannot be imported as package.module:callable: {error}") from error
 
 
 @contextmanager
-def _current_folder() -> Iterator[None]:
+def _current_folder(name: str) -> Iterator[None]:
     """The current folder as the last place of modules, so that no file in it hides an installed module.
 
-    It stays no longer than the import: what the library looks for later, such as an optional package, is not here.
+    It stays only if the module of that name was found there, and may import others of the folder when it is called.
+    Else what the library looks for later, such as an optional package, is not there.
     """
     here = str(Path.cwd()) if _ALSO_HERE.get() else None
     if here is None or here in sys.path:
@@ -57,5 +58,6 @@ def _current_folder() -> Iterator[None]:
     try:
         yield
     finally:
-        if here in sys.path:  # the module may have changed the list
-            sys.path.remove(here)
+        found = getattr(sys.modules.get(name), "__file__", None)
+        if here in sys.path and (found is None or Path(here) not in Path(found).parents):
+            sys.path.remove(here)  # if it is there: the module may have changed the list

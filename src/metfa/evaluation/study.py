@@ -57,8 +57,8 @@ class Study:
         - a folder of pictures; hidden files are left out;
         - a CSV file with a column "path" (of pictures, relative to the file) or "text", and perhaps "target";
         - an array with a batch axis;
-        - an object with ``len`` and ``[i]`` that gives arrays without batch axis, the same each time, such as a data set
-          of torch without random crops and flips;
+        - an object with ``len`` and ``[i]`` that gives arrays without batch axis, the same each time, such as a data
+          set of torch without random crops and flips;
         - a list of texts, each a str or the list of its tokens.
     explainers : dict of str to (str or callable)
         A name for the tables -> the name of a method on the command line ("gradient", "rise", ...; for texts "lemna",
