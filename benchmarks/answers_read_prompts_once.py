@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from benchmarks.measuring import compare
-from metfa.text._continuations import Continuations, Prompt
+from metfa.text.answers._continuations import Continuations, Prompt
 
 
 def main(rounds: int, layers: int, width: int) -> None:

@@ -19,7 +19,7 @@ from metfa.cli.run import Analysis
 from metfa.cli.sources import Split, groups_of, read_sources
 from metfa.results.cautions import cautions
 from metfa.text import AnswerScorer, PromptNoise, explain_answer, generate_answer
-from metfa.text.prompts import Prompts
+from metfa.text.answers.prompts import Prompts
 
 transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")

@@ -8,7 +8,7 @@ import pytest
 
 from metfa import report
 from metfa.text import explain_answer, explain_answer_tree
-from metfa.text.findings import Findings
+from metfa.text.answers.findings import Findings
 
 SOURCES = {
     "chronicle": "Opened in 1932.",

@@ -7,7 +7,7 @@ import pytest
 
 import metfa
 from metfa.text import AnswerTree, explain_answer_tree, load_answer_tree, render_terminal
-from metfa.text._levels import OfPieces, Piece, cut_finer, keys_of
+from metfa.text.answers._levels import OfPieces, Piece, cut_finer, keys_of
 
 LOG2 = math.log(2)
 DOCUMENTS = {

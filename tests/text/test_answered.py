@@ -9,8 +9,8 @@ import pytest
 
 import metfa
 from metfa.text import explain_answer, render_html, render_terminal
-from metfa.text.answered import Answered, is_answer
-from metfa.text.findings import Findings
+from metfa.text.answers.answered import Answered, is_answer
+from metfa.text.answers.findings import Findings
 
 LOG2 = math.log(2)
 TEXT = " It opened in 1932. It is in Sydney. <script>alert(1)</script> \x1b[31m\u202eend"

@@ -6,7 +6,7 @@ import torch
 
 import metfa
 from metfa.text import AnswerScorer
-from metfa.text._continuations import Continuations, Prompt
+from metfa.text.answers._continuations import Continuations, Prompt
 
 from .language_models import ROWS, SETTINGS, WORDS, tiny_model, tiny_tokenizer
 

@@ -14,7 +14,7 @@ import scipy.stats
 import metfa
 from metfa.report._layers import layers_of
 from metfa.text import SourceEffects, explain_answer, render_terminal
-from metfa.text._control import Control
+from metfa.text.answers._control import Control
 
 LOG2 = math.log(2)
 SOURCES = [f"source {number}" for number in range(6)]

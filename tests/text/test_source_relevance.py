@@ -18,7 +18,7 @@ from metfa.text import (
     render_terminal,
     source_relevance,
 )
-from metfa.text.prompts import Prompts
+from metfa.text.answers.prompts import Prompts
 
 transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")

@@ -133,9 +133,7 @@ def rows_of_scores(scores: Any, n_rows: int, model: Any = None, name: str = "mod
             f"{dropped}"
         )
     if namespace(scores).isdtype(scores.dtype, "complex floating"):
-        raise TypeError(
-            f"`{name}` must return real scores, got {scores.dtype}: return their sizes or one part"
-        )
+        raise TypeError(f"`{name}` must return real scores, got {scores.dtype}: return their sizes or one part")
     if scores.ndim == 1 and namespace(scores).isdtype(scores.dtype, ("bool", "integral")):
         raise TypeError(
             f"`{name}` must return scores (batch, classes), got one {scores.dtype} a row, like class labels: "

@@ -35,7 +35,7 @@ from metfa.sampling.streams import content_digest
 from metfa.segmentation.kept import SAMPLE
 from metfa.stats.validation import as_level
 from metfa.text import AnswerScorer, explain_answer, explain_answer_tree, generate_answer, put_beside
-from metfa.text.source_effects import PILOT
+from metfa.text.answers.source_effects import PILOT
 
 __all__ = ["explain_answer_of_sources"]
 

@@ -13,7 +13,7 @@ from metfa.results.families import samples_needed
 from metfa.results.terms import Terms
 from metfa.results.until import Until
 from metfa.text import AnswerScorer, leave_one_out
-from metfa.text.prompts import Prompts
+from metfa.text.answers.prompts import Prompts
 
 __all__ = ["TEMPLATE", "Asked", "Beside", "Deeper", "Score", "beside_of", "check_asked", "prompts_of"]
 

@@ -16,8 +16,8 @@ from metfa.cli.run import Analysis
 from metfa.cli.titles import title_of
 from metfa.results.attribution_parts import AttributionParts
 from metfa.results.sample import AttributionSample
-from metfa.text.answer_tree import AnswerTree
-from metfa.text.answered import is_answer
+from metfa.text.answers.answered import is_answer
+from metfa.text.answers.tree import AnswerTree
 
 __all__ = ["MARK_OF_FIGURES", "VIEWS", "drawn_figures", "drawn_views", "png_of"]
 

@@ -17,7 +17,7 @@ from metfa.results.manifests import read_json, write_json
 from metfa.sampling.store import RUN
 from metfa.segmentation.explanation import load_context
 from metfa.segmentation.kept import CONTEXT, REGION, SAMPLE
-from metfa.text.answer_tree import load_answer_tree
+from metfa.text.answers.tree import load_answer_tree
 
 __all__ = ["REPORT", "begin_folder", "check_folder", "check_new", "is_finished", "note", "read_about", "read_folder"]
 

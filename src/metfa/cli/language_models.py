@@ -11,7 +11,7 @@ from typing import Any
 from metfa._base.import_path import imported
 from metfa._base.warnings import ModelStateWarning, warn
 from metfa.cli.run import device_of
-from metfa.text.prompts import Prompts
+from metfa.text.answers.prompts import Prompts
 
 __all__ = ["ChatTemplate", "loaded_language_model"]
 

@@ -19,7 +19,7 @@ from metfa.cli.run import Analysis
 from metfa.cli.titles import title_of
 from metfa.results.cautions import FLIPS_FROM
 from metfa.results.regions import Regions
-from metfa.text.answer_tree import AnswerTree
+from metfa.text.answers.tree import AnswerTree
 
 __all__ = ["write_page"]
 

@@ -13,7 +13,7 @@ from metfa.cli.kinds import is_of_text
 from metfa.plot.kinds import Image, Kind, Series, Volume
 from metfa.results.attribution_parts import AttributionParts
 from metfa.results.sample import AttributionSample
-from metfa.text.answered import is_answer
+from metfa.text.answers.answered import is_answer
 
 __all__ = ["Kinds", "in_options", "kind_for", "kinds_of"]
 

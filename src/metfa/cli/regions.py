@@ -21,8 +21,8 @@ from metfa.results.regions import Regions
 from metfa.results.sample import AttributionSample
 from metfa.segmentation.explanation import ContextExplanation
 from metfa.segmentation.surroundings import objects_around
-from metfa.text.answer_tree import AnswerTree
-from metfa.text.answered import is_answer
+from metfa.text.answers.answered import is_answer
+from metfa.text.answers.tree import AnswerTree
 
 if TYPE_CHECKING:
     from metfa.cli.run import Analysis

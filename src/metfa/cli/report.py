@@ -12,9 +12,9 @@ from metfa.cli.regions import Parts, part_lines
 from metfa.cli.reported import as_options
 from metfa.cli.run import Analysis
 from metfa.results.sample import AttributionSample
-from metfa.text.answer_tree import AnswerTree
-from metfa.text.answered import is_answer
-from metfa.text.findings import Findings
+from metfa.text.answers.answered import is_answer
+from metfa.text.answers.findings import Findings
+from metfa.text.answers.tree import AnswerTree
 from metfa.text.reading import about_the_text
 from metfa.text.rendering import render_terminal
 

@@ -25,7 +25,7 @@ from metfa.results.sample import AttributionSample
 from metfa.results.scores import Scores, why_no_ends
 from metfa.results.terms import Terms
 from metfa.sampling.request import checked_names, fitting_names
-from metfa.text.answered import Answered
+from metfa.text.answers.answered import Answered
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from metfa.plot._choice import drawing_of
 from metfa.plot._side_by_side import side_by_side
 from metfa.results.attribution_parts import AttributionParts
 from metfa.results.sample import AttributionSample
-from metfa.text.answered import is_answer
+from metfa.text.answers.answered import is_answer
 from metfa.text.rendering import render_html
 
 __all__ = ["notebook_html"]

@@ -15,8 +15,8 @@ from metfa.results.sample import AttributionSample
 from metfa.results.summary import summarise
 from metfa.results.terms import Terms
 from metfa.results.thresholds import zone_of
-from metfa.text.answer_views import NOT_UNIMPORTANT
-from metfa.text.findings import Findings
+from metfa.text.answers.findings import Findings
+from metfa.text.answers.views import NOT_UNIMPORTANT
 from metfa.text.reading import harmless_text
 
 __all__ = ["answer_content"]

@@ -10,7 +10,7 @@ from metfa.report._populations import heading_of_population
 from metfa.report._tables import heading_of_table
 from metfa.results.sample import AttributionSample
 from metfa.segmentation.explanation import ContextExplanation
-from metfa.text.answered import is_answer
+from metfa.text.answers.answered import is_answer
 from metfa.text.reading import harmless_text
 
 __all__ = ["heading_of_result"]

@@ -6,7 +6,7 @@ from metfa.report._tables import is_table
 from metfa.results.attribution_parts import AttributionParts
 from metfa.results.sample import AttributionSample
 from metfa.segmentation.explanation import ContextExplanation
-from metfa.text.answered import is_answer
+from metfa.text.answers.answered import is_answer
 
 __all__ = ["Result", "Results", "pieces_of"]
 

@@ -26,7 +26,7 @@ from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, checked_threshold, filled
 from metfa.stats.validation import as_level
-from metfa.text.answered import is_answer
+from metfa.text.answers.answered import is_answer
 from metfa.text.reading import harmless_text
 
 __all__ = ["MARK", "InNotebook", "numbered", "page", "write"]

@@ -22,9 +22,9 @@ from metfa._base.validation import positive_int
 from metfa.results.cautions import FLIPS_FROM, cautions
 from metfa.results.sample import AttributionSample
 from metfa.text._lines import broken, columns_of, cut, flow
-from metfa.text.answer_views import WARNING, answer_html, answer_terminal
-from metfa.text.answered import is_answer
-from metfa.text.findings import Findings
+from metfa.text.answers.answered import is_answer
+from metfa.text.answers.findings import Findings
+from metfa.text.answers.views import WARNING, answer_html, answer_terminal
 from metfa.text.reading import NOT_TESTED, Reading, harmless_text, short_number, words_explained
 
 __all__ = ["render_html", "render_terminal"]

@@ -8,9 +8,9 @@ from typing import Any
 from metfa.results.sample import AttributionSample
 from metfa.results.until import Until
 from metfa.sampling.run import Run
-from metfa.text._asked_answers import OF_RUN, explained_sources
-from metfa.text._sources import by_places, checked_sources, grouped, names_of_features
-from metfa.text.source_effects import PILOT, SourceEffects
+from metfa.text.answers._asked import OF_RUN, explained_sources
+from metfa.text.answers._sources import by_places, checked_sources, grouped, names_of_features
+from metfa.text.answers.source_effects import PILOT, SourceEffects
 
 __all__ = ["explain_answer"]
 

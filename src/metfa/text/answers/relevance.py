@@ -14,8 +14,8 @@ from metfa._base.validation import one_of, shown
 from metfa.calls.differentiation import weights_frozen
 from metfa.calls.guard import model_in_evaluation
 from metfa.explainers import lrp
-from metfa.text._sources import by_places, checked_sources, grouped
-from metfa.text.answer_scorer import NEARLY_ONE, AnswerScorer
+from metfa.text.answers._sources import by_places, checked_sources, grouped
+from metfa.text.answers.scorer import NEARLY_ONE, AnswerScorer
 
 __all__ = ["source_relevance"]
 

@@ -19,11 +19,11 @@ from metfa.sampling.rounds import rounds_of
 from metfa.sampling.run import Run
 from metfa.sampling.said import with_own_threshold
 from metfa.sampling.streams import content_digest
-from metfa.text._answer_store import AnswerStore
-from metfa.text._answers_under_noise import noisy_whole, with_noise_said
 from metfa.text._lines import cut
-from metfa.text.answered import facts_of_answer
-from metfa.text.source_effects import VARIES, SourceEffects
+from metfa.text.answers._store import AnswerStore
+from metfa.text.answers._under_noise import noisy_whole, with_noise_said
+from metfa.text.answers.answered import facts_of_answer
+from metfa.text.answers.source_effects import VARIES, SourceEffects
 
 __all__ = ["ALPHA", "OF_RUN", "check_number", "explained_sources"]
 

@@ -19,11 +19,11 @@ from metfa.results.until import Until
 from metfa.sampling.protocol import takes_rngs
 from metfa.sampling.run import Run
 from metfa.sampling.streams import root_entropy
-from metfa.text._asked_answers import ALPHA, OF_RUN, explained_sources
-from metfa.text._levels import OfPieces, Piece, checked_levels, cut_finer, keys_of
-from metfa.text._sources import checked_sources
-from metfa.text.answer_tree import AnswerTree, folder_of, found_on, listed
-from metfa.text.source_effects import PILOT, SourceEffects
+from metfa.text.answers._asked import ALPHA, OF_RUN, explained_sources
+from metfa.text.answers._levels import OfPieces, Piece, checked_levels, cut_finer, keys_of
+from metfa.text.answers._sources import checked_sources
+from metfa.text.answers.source_effects import PILOT, SourceEffects
+from metfa.text.answers.tree import AnswerTree, folder_of, found_on, listed
 
 __all__ = ["explain_answer_tree"]
 

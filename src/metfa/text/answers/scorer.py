@@ -13,9 +13,9 @@ import numpy as np
 from metfa._base.validation import as_names, check_flag, one_of, positive_int, shown
 from metfa.calls.called import Called
 from metfa.calls.guard import model_in_evaluation
-from metfa.text._sources import check_unicode
-from metfa.text._spans import checked_spans, tokens_of_spans
-from metfa.text.prompts import Prompts, check_language_model, check_tokens, most_tokens
+from metfa.text.answers._sources import check_unicode
+from metfa.text.answers._spans import checked_spans, tokens_of_spans
+from metfa.text.answers.prompts import Prompts, check_language_model, check_tokens, most_tokens
 
 __all__ = ["AnswerScorer"]
 
@@ -172,7 +172,7 @@ class AnswerScorer:
         ``move(row, ids, vectors)`` changes the vectors of the tokens of a prompt, for noise on them.
         """
         self._check(prompts)
-        from metfa.text._continuations import Prompt
+        from metfa.text.answers._continuations import Prompt
 
         answers = [ids for ids, _ in self.tokens]
         asked = [Prompt(prompt, answers) for prompt in prompts]
@@ -203,7 +203,7 @@ class AnswerScorer:
 
     @cached_property
     def _continuations(self) -> Any:
-        from metfa.text._continuations import Continuations  # which needs torch
+        from metfa.text.answers._continuations import Continuations  # which needs torch
 
         lower = isinstance(self.model, Called) and self.model.fast == "bfloat16"
         return Continuations(self.network, self.batch_size, lower=lower)

@@ -10,7 +10,7 @@ import numpy as np
 
 from metfa._base.percents import percent
 from metfa.results.sample import AttributionSample
-from metfa.text.source_effects import SourceEffects
+from metfa.text.answers.source_effects import SourceEffects
 
 __all__ = ["N_NOISY", "noisy_whole", "with_noise_said"]
 

@@ -16,7 +16,7 @@ from metfa.results.summary import Summary
 from metfa.results.terms import Terms
 from metfa.results.thresholds import resolved
 from metfa.text._lines import cut
-from metfa.text.answered import Answered, Source
+from metfa.text.answers.answered import Answered, Source
 from metfa.text.reading import harmless_text
 
 __all__ = ["Finding", "Findings"]

@@ -14,9 +14,9 @@ from metfa.results.corrections import STATEMENTS
 from metfa.results.terms import Terms
 from metfa.sampling.randomised import row_generators
 from metfa.sampling.streams import Purpose, content_digest, root_entropy, stream
-from metfa.text._asked_scorer import AskedScorer, check_scorer, checked_delta
-from metfa.text._control import Control
-from metfa.text._sources import checked_rows, grouped, kept_sources
+from metfa.text.answers._asked_scorer import AskedScorer, check_scorer, checked_delta
+from metfa.text.answers._control import Control
+from metfa.text.answers._sources import checked_rows, grouped, kept_sources
 
 __all__ = ["PILOT", "VARIES", "SourceEffects"]
 

@@ -14,7 +14,7 @@ from metfa._arrays import to_host
 from metfa._base.percents import counted
 from metfa._base.validation import check_flag, check_number, keep, shown
 from metfa.sampling.randomised import row_generators
-from metfa.text.answer_scorer import AnswerScorer
+from metfa.text.answers.scorer import AnswerScorer
 
 __all__ = ["PromptNoise"]
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from metfa._base.validation import shown
 from metfa.results.sample import AttributionSample
-from metfa.text._asked_scorer import AskedScorer, check_scorer
-from metfa.text._sources import by_places, checked_sources, grouped, kept_sources
-from metfa.text.answered import is_answer
+from metfa.text.answers._asked_scorer import AskedScorer, check_scorer
+from metfa.text.answers._sources import by_places, checked_sources, grouped, kept_sources
+from metfa.text.answers.answered import is_answer
 
 __all__ = ["leave_one_out", "put_beside"]
 

@@ -12,7 +12,7 @@ from metfa._base.palettes import HUES
 from metfa._base.percents import counted
 from metfa.sampling.streams import content_digest
 from metfa.text._lines import broken, columns_of, cut, flow
-from metfa.text.findings import Finding, Findings
+from metfa.text.answers.findings import Finding, Findings
 from metfa.text.reading import short_number
 
 __all__ = ["WARNING", "answer_html", "answer_terminal"]

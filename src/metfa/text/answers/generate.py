@@ -9,8 +9,8 @@ from typing import Any
 from metfa._base.validation import positive_int
 from metfa._base.warnings import ReproducibilityWarning, warn
 from metfa.calls.guard import model_in_evaluation
-from metfa.text._sources import checked_sources
-from metfa.text.prompts import Prompts, check_language_model, check_tokens, most_tokens
+from metfa.text.answers._sources import checked_sources
+from metfa.text.answers.prompts import Prompts, check_language_model, check_tokens, most_tokens
 
 __all__ = ["generate_answer"]
 
