@@ -15,7 +15,7 @@ import torch
 
 import metfa
 from benchmarks.measuring import compare, photograph, raise_thresholds, synchronised
-from metfa.sampling import ahead
+from metfa.sampling import prefetch as ahead
 
 
 class InTurn(ThreadPoolExecutor):

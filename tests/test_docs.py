@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from metfa.sampling import protocol, said
+from metfa.sampling import explainer_attributes, protocol
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -50,7 +50,7 @@ def test_the_readme_leads_to_every_howto():
 
 def test_all_that_an_explainer_may_say_of_itself_is_on_its_page():
     text = (DOCS / "howto" / "write_an_explainer.rst").read_text("utf-8")
-    known = re.findall(r"``(\w+)(?: = True)?``", protocol.__doc__ + said.__doc__)
+    known = re.findall(r"``(\w+)(?: = True)?``", protocol.__doc__ + explainer_attributes.__doc__)
     assert {"rows_independent", "differentiable", "signed", "n_forwards"} <= {*known}
     assert not {name for name in known if f"``{name}" not in text}
 

@@ -21,7 +21,7 @@ from metfa.results.decisions import TooFewSamplesError
 from metfa.results.stopping import Stopping
 from metfa.sampling import folder
 from metfa.sampling.rounds import RoundsUntil
-from metfa.sampling.seen import SeenMaps
+from metfa.sampling.what_rules_see import SeenMaps
 
 WEIGHTS = np.linspace(-1, 3, 60).reshape(5, 12)
 INPUTS = np.array([0.9, 0.7])[:, None, None] * np.ones((2, 5, 12))

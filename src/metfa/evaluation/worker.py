@@ -28,9 +28,9 @@ from metfa.results.regions import Regions
 from metfa.results.sample import AttributionSample
 from metfa.sampling.entries import copy_of
 from metfa.sampling.explain import explain
+from metfa.sampling.explainer_attributes import known_facts
 from metfa.sampling.protocol import takes_rngs
 from metfa.sampling.run import Run
-from metfa.sampling.said import known_facts
 
 __all__ = ["Worker", "load_model"]
 

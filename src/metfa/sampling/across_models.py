@@ -14,10 +14,10 @@ from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.results.across import number_of_each
 from metfa.results.population import NUMBERS, Population
 from metfa.results.sample import AttributionSample
+from metfa.sampling.explainer_attributes import known_signed, known_unit
 from metfa.sampling.models import Models
 from metfa.sampling.request import fitting_names
 from metfa.sampling.run import Run
-from metfa.sampling.said import known_signed, known_unit
 from metfa.sampling.streams import SCHEME
 
 __all__ = ["across_models"]

@@ -13,12 +13,12 @@ from metfa.calls.layouts import layout_kept
 from metfa.results.attribution_parts import AttributionParts, in_parts
 from metfa.results.sample import AttributionSample
 from metfa.results.until import Until
+from metfa.sampling.explainer_attributes import known_signed, with_own_threshold
 from metfa.sampling.progress import Progress
 from metfa.sampling.request import Request
 from metfa.sampling.rounds import rounds_of
 from metfa.sampling.rounds_of_parts import RoundsOfParts
 from metfa.sampling.run import Run
-from metfa.sampling.said import known_signed, with_own_threshold
 from metfa.sampling.sampler import Sampler
 from metfa.sampling.store import sink_of
 

@@ -31,7 +31,7 @@ from metfa.results.rules import RULES, USUAL, USUAL_ONCE
 from metfa.results.same_copies import same_copies
 from metfa.results.sample import AttributionSample
 from metfa.results.until import Until
-from metfa.sampling.done import DIGEST, Done, digest_of_map
+from metfa.sampling.map_digests import DIGEST, Done, digest_of_map
 from metfa.sampling.request import Request
 
 __all__ = ["LEARNED", "RUN", "StoreSink"]

@@ -22,9 +22,9 @@ from metfa.calls.targets import row_targets, stacked_targets
 from metfa.results.layout import Layout
 from metfa.results.pooling import pooled_maps
 from metfa.results.regions import Regions
-from metfa.sampling.ahead import ahead, in_turn
 from metfa.sampling.entries import copy_of, count_rows, one_row, taken
 from metfa.sampling.outputs import in_one_row, on_host, require_one_map
+from metfa.sampling.prefetch import ahead, in_turn
 from metfa.sampling.protocol import call_explainer, predict_scores, safe_batch_size, takes_rngs
 from metfa.sampling.rows import Rows
 from metfa.sampling.streams import Purpose, streams

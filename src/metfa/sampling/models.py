@@ -16,7 +16,7 @@ from metfa.calls.guard import left_as_found
 from metfa.calls.targets import row_targets
 from metfa.results.attribution_parts import AttributionParts
 from metfa.results.sample import AttributionSample
-from metfa.sampling.clean import clean_maps
+from metfa.sampling.clean_maps import clean_maps
 from metfa.sampling.explain import explain
 from metfa.sampling.loop import Job, Loop
 from metfa.sampling.outputs import require_one_map

@@ -14,7 +14,7 @@ from typing import Any
 
 from metfa._base.progress import check_bar, progress_bar
 from metfa._base.provenance import describe, method_of
-from metfa.sampling.said import known_forwards
+from metfa.sampling.explainer_attributes import known_forwards
 
 __all__ = ["Progress"]
 

@@ -13,7 +13,7 @@ tuple of inputs, or a dict of arrays with names of the inputs. It may also
   beside others may be asked about in other batches, so that rounding moves them;
 - have an attribute ``differentiable = True``, if its maps are in the graph of inputs that require a gradient (otherwise
   attacks keep the graph of every gradient that it takes);
-- have the attributes ``signed``, ``unit``, ``default_terms`` and ``notes``, see `metfa.sampling.said`.
+- have the attributes ``signed``, ``unit``, ``default_terms`` and ``notes``, see `metfa.sampling.explainer_attributes`.
 
 The target is an integer array in the inputs' library with one entry for each row (a list, if entries are not integers).
 """
@@ -38,9 +38,9 @@ from metfa.calls.no_gradient import gradient_expected
 from metfa.calls.parts import answered_by_parts, are_parts
 from metfa.calls.row_dependence import SAME, dependence, distance, explained_by_rounding, looked_at, same_but_rounding
 from metfa.sampling.entries import count_rows
+from metfa.sampling.explainer_attributes import maps_are_draws
 from metfa.sampling.foreign import adapter_for
 from metfa.sampling.outputs import read_output
-from metfa.sampling.said import maps_are_draws
 
 __all__ = [
     "call_explainer",

@@ -19,7 +19,7 @@ from metfa.results.stopping import Look, Stopping
 from metfa.results.terms import Terms, checked_threshold
 from metfa.results.thresholds import UNMOVED, number_of, ruled, sides
 from metfa.results.until import CRITERIA, Until
-from metfa.sampling.seen import Seen
+from metfa.sampling.what_rules_see import Seen
 
 __all__ = ["Ended", "FixedRound", "Rounds", "RoundsUntil", "rounds_of"]
 

@@ -25,15 +25,22 @@ from metfa.results.pooling import facts_of, pooled_maps, terms_of
 from metfa.results.regions import Regions
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Stopping
-from metfa.sampling.clean import clean_maps
+from metfa.sampling.clean_maps import clean_maps
+from metfa.sampling.explainer_attributes import (
+    known_facts,
+    known_notes,
+    known_signed,
+    known_terms,
+    known_unit,
+    maps_are_draws,
+)
 from metfa.sampling.first_copy import FirstCopy
 from metfa.sampling.loop import Explained
 from metfa.sampling.part_names import layout_of
 from metfa.sampling.request import Request, fitting_names
-from metfa.sampling.said import known_facts, known_notes, known_signed, known_terms, known_unit, maps_are_draws
-from metfa.sampling.seen import Seen, SeenMaps, SeenParts, SeenRegions
 from metfa.sampling.store import Sink
 from metfa.sampling.unmoved import alike, of_one_map, unchanged, unchanging, warn_of_unmoved
+from metfa.sampling.what_rules_see import Seen, SeenMaps, SeenParts, SeenRegions
 
 __all__ = ["Sampler"]
 

@@ -15,9 +15,9 @@ from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms
 from metfa.results.until import Until
 from metfa.sampling.explain import explain
+from metfa.sampling.explainer_attributes import with_own_threshold
 from metfa.sampling.rounds import rounds_of
 from metfa.sampling.run import Run
-from metfa.sampling.said import with_own_threshold
 from metfa.sampling.streams import content_digest
 from metfa.text._lines import cut
 from metfa.text.answers._store import AnswerStore
