@@ -47,7 +47,7 @@ class Decision:
         The test behind them; a `stats.SequentialTestResult` where it holds at any time.
     thresholds : ndarray of float64
         Broadcasts against the marks; nan where a rule found none, as for constant attributions,
-        and where the noise changes nothing.
+        and where all noisy copies are the same.
     terms : Terms
         Terms of the decision.
     nothing : tuple of (str or None)

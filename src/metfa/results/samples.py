@@ -113,7 +113,7 @@ class Samples:
 
     @property
     def unmoved(self) -> np.ndarray:
-        """Whether the noise changes nothing of an input, so that its samples are one explanation N times, (batch,)."""
+        """Whether all noisy copies of an input are the same: its samples are one explanation N times, (batch,)."""
         return np.isin(self.input_names, self.provenance.get("unmoved", []))
 
     @property

@@ -74,7 +74,7 @@ class Summary:
         Features to expect with a false mark if every median lies at the threshold, 0 where nothing stands out; None
         with a correction, and after `metfa.Until`.
     too_few : str or None
-        Why there are no intervals: N is too small for the level asked, or the noise changes nothing.
+        Why there are no intervals: N is too small for the level asked, or all noisy copies are the same.
     confidence_level : float or None
         Exact level of the intervals (any-time after `metfa.Until`; asymptotic for contributions); None without any.
     mean_interval_width : float or None
