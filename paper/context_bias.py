@@ -57,8 +57,8 @@ def objects(folder: Path, network: torch.nn.Module, name: str) -> Iterator[tuple
             yield scenes[place].name, pixels, region
 
 
-def measured(options: argparse.Namespace, network: torch.nn.Module, name: str) -> Kept:
-    """Figures of the objects of a class, kept one by one."""
+def measured(options: argparse.Namespace, network: torch.nn.Module, name: str, until: float) -> Kept:
+    """Figures of the objects of a class, kept one by one; none is begun after `until`."""
     settings = {"grid": tuple(options.grid), "n_iterations": options.iterations, "l1_weight": options.l1_weight}
     settings["learning_rate"] = options.learning_rate
     if options.baseline == "black":
@@ -68,10 +68,10 @@ def measured(options: argparse.Namespace, network: torch.nn.Module, name: str) -
                "least pixels": LEAST, "alpha": 0.05, "seed": 0}  # fmt: skip
     address = "-".join(map(str, (options.radius, options.baseline, "x".join(map(str, options.grid)))))
     kept = Kept.opened(options.results / f"context-{name}-{address}.csv", setting)
-    started, seen = time.monotonic(), 0
+    seen = 0
     for scene, pixels, region in objects(options.data, network, name):
         seen += 1
-        if seen > options.objects or time.monotonic() - started > 3600 * options.hours:
+        if seen > options.objects or time.monotonic() > until:
             break
         if scene in kept.lines or options.finished:
             continue
@@ -162,6 +162,7 @@ if __name__ == "__main__":
     torch.set_num_threads(options.threads)
     metfa.allocator.keep_freed_memory()
     network = espnet.load(options.weights)
+    until = time.monotonic() + 3600 * options.hours
     for name in options.classes:
-        shown(measured(options, network, name), name)
+        shown(measured(options, network, name, until), name)
     print(PAPER)
