@@ -170,24 +170,35 @@ def text_stability(folder: Path) -> str:
 
 
 def text_faithfulness(folder: Path) -> str:
-    rows = []
+    rows, lines = [], []
     for data, planned in (("sentiment", 100), ("toxicity", 92)):
         for copies in (500, 2000):
             one = found(f"text-faithfulness-lemna-{copies}-copies-{data}", folder)
             if one is None:
                 continue
+            shows: dict[float, dict[str, list[str]]] = {}
             for what in ("FDT", "ST", "FAT"):
                 for p in (0.0, 0.3, 0.5, 0.7):
                     names = ["vanilla", *(f"{kind}, {SYNONYMS}, 10" for kind in ("mean", "smoothed"))]
                     maps = [one[stability(map_, "", metric=f"{what}, p = {p}")] for map_ in names]
                     gain = maps[2] - maps[0]
                     words = ("better", "worse") if what == "FDT" else ("worse", "better")
-                    about = [f"{data}, {copies}", size(len(one), planned, ""), f"{'R' * (p > 0)}{what}", f"{p:g}"]
-                    rows.append([*about, *map(cell, maps), cell(gain, sign="+"), direction(gain, *words)])
+                    name, so = f"{'R' * (p > 0)}{what}", direction(gain, *words)
+                    about = [f"{data}, {copies}", size(len(one), planned, ""), name, f"{p:g}"]
+                    rows.append([*about, *map(cell, maps), cell(gain, sign="+"), so])
+                    shows.setdefault(p, {}).setdefault(so, []).append(name)
+            by_noise = [f"p = {p:g} {_in_words(shown)}" for p, shown in shows.items()]
+            lines.append(f"- {data}, {copies} copies, smoothed beside vanilla: {'; '.join(by_noise)}.")
     if not rows:
         return nothing(192, "texts")
     header = ["data, copies", "texts", "metric", "p", "vanilla", "mean", "smoothed", "smoothed - vanilla", "so it is"]
-    return "Means over 1 to 10 words; N = 10, 10 draws. FDT: lower is better.\n\n" + table(header, rows)
+    about = "Means over 1 to 10 words; N = 10, 10 draws. FDT: lower is better."
+    return "\n\n".join([about, table(header, rows), "\n".join(lines)])
+
+
+def _in_words(shown: dict[str, list[str]]) -> str:
+    """What holds of which metrics."""
+    return ", ".join(f"{what} in {' and '.join(names)}" for what, names in shown.items())
 
 
 def toxic_spans(folder: Path) -> str:
