@@ -786,3 +786,14 @@ def test_without_torch():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout == "Evaluation(3 of 3 units, 0 failed) False\n", done.stderr
+
+
+def test_metrics_ask_a_fast_copy_of_the_network(tmp_path):
+    settings = {"steps": 5}
+    studies = [
+        dataclasses.replace(TORCH, metrics={"faithfulness": one}) for one in (settings, {**settings, "fast": "exact"})
+    ]
+    usual, fast = (evaluate(one, store=tmp_path / str(k)).to_dataframe() for k, one in enumerate(studies))
+    np.testing.assert_allclose(fast.score, usual.score, rtol=1e-4)
+    with pytest.raises(ValueError, match=r"`metrics\['faithfulness'\]`: `fast` must be 'exact', 'bfloat16' or None"):
+        dataclasses.replace(TORCH, metrics={"faithfulness": {"fast": "quick"}})

@@ -19,7 +19,7 @@ from metfa.calls.behind import loaded_torch
 from metfa.calls.parts import answered_by_parts, each, named, of_rows
 from metfa.calls.plain import hidden_layers, unwrapped
 
-__all__ = ["FAST", "FastCopy", "fast_copy"]
+__all__ = ["FAST", "FastCopy", "check_fast", "fast_copy"]
 
 FAST = ("exact", "bfloat16")
 INSTEAD = "leave `fast` out, which asks the model itself"
@@ -112,6 +112,14 @@ class FastCopy:
         )
 
 
+def check_fast(way: Any) -> None:
+    """Raise if there is no such way to ask a copy of a model."""
+    if way is not None and not isinstance(way, str):
+        raise TypeError(f"`fast` must be 'exact', 'bfloat16' or None, got {type(way).__name__}: {way!r:.80}")
+    if way is not None and way not in FAST:
+        raise ValueError(f"`fast` must be 'exact', 'bfloat16' or None, got {way!r:.80}")
+
+
 def fast_copy(model: Any, way: Any) -> Any:
     """The model that ``Called(fast=)`` asks: a copy, or for None the model itself.
 
@@ -125,12 +133,9 @@ def fast_copy(model: Any, way: Any) -> Any:
     torch, made = loaded_torch(), getattr(model, "fast_copy", None)
     if isinstance(made, FastCopy) and made.way != way:
         model = made.model_of(model) or model
+    check_fast(way)
     if way is None:
         return model
-    if not isinstance(way, str):
-        raise TypeError(f"`fast` must be 'exact', 'bfloat16' or None, got {type(way).__name__}: {way!r:.80}")
-    if way not in FAST:
-        raise ValueError(f"`fast` must be 'exact', 'bfloat16' or None, got {way!r:.80}")
     if isinstance(made, FastCopy) and made.way == way:
         return model
     network = unwrapped(model)

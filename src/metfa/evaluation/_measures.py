@@ -12,6 +12,7 @@ import numpy as np
 from metfa import metrics
 from metfa._base.validation import check_number, did_you_mean, positive_int
 from metfa.calls.called import Called
+from metfa.calls.fast import check_fast
 from metfa.calls.held import SETTINGS
 from metfa.calls.hidden import Hidden, baseline_numbers
 from metfa.evaluation import _of_samples
@@ -264,7 +265,8 @@ def _of_another_name(name: str) -> str:
 
 def _check_settings(settings: dict[str, Any]) -> None:
     """Raise for settings that the metrics themselves would refuse in every unit."""
-    Called(lambda inputs: inputs, **{name: settings[name] for name in SETTINGS if name in settings})
+    check_fast(settings.get("fast"))  # a copy of the model can be made when there is one
+    Called(lambda inputs: inputs, **{name: settings[name] for name in SETTINGS if name in settings and name != "fast"})
     for count in ("k", "n", "steps", "n_perturbations"):
         if count in settings:
             positive_int(settings[count], count)
