@@ -391,3 +391,18 @@ def test_a_constant_draw_is_no_fault(copies, recwarn):
     assert (np.ptp(copies.values[:, 0], axis=1) == 0).any()
     explain_answer(ONE, SOURCES[:1], delta=LOG2, n_samples=10, rng=0)
     assert not recwarn.list
+
+
+def test_a_rule_looks_at_each_answer_by_itself():
+    """The first answer is decided at once, the second never: what sampling says of its end is what the marks show."""
+
+    def scorer(rows):
+        return np.array([[4.0 * len(row), 1.0 * len(row)] for row in rows])
+
+    rule = metfa.Until(undecided=0.5, max_samples=60)
+    found = metfa.text.explain_answer(scorer, [f"s{k}" for k in range(6)], delta=1.0, n_samples=rule, rng=0)
+    undecided = (found.significance_map() == 0).mean(axis=1)
+    assert undecided.tolist() == [0, 1]
+    assert found.stopping.reason == "max_samples"
+    assert found.stopping.looks[-1].undecided == 1
+    assert "the worst of 2 inputs" in str(found.stopping)

@@ -267,11 +267,9 @@ def _check_settings(settings: dict[str, Any]) -> None:
     """Raise for settings that the metrics themselves would refuse in every unit."""
     check_fast(settings.get("fast"))  # a copy of the model can be made when there is one
     Called(lambda inputs: inputs, **{name: settings[name] for name in SETTINGS if name in settings and name != "fast"})
-    for count in ("k", "n", "steps", "n_perturbations"):
+    for count, least in {"k": 1, "n": 1, "steps": 1, "n_perturbations": 1, "split": 0}.items():
         if count in settings:
-            positive_int(settings[count], count)
-    if "split" in settings:
-        positive_int(settings["split"], "split", 0)
+            positive_int(settings[count], count, least)
     if "radius" in settings:
         check_number(settings["radius"], "radius", above=0)
     check_correction(settings.get("correction"))

@@ -13,7 +13,7 @@ from metfa.calls.layouts import layout_kept
 from metfa.results.attribution_parts import AttributionParts, in_parts
 from metfa.results.sample import AttributionSample
 from metfa.results.until import Until
-from metfa.sampling.explainer_attributes import known_signed, with_own_threshold
+from metfa.sampling.explainer_attributes import known_inputs_within, known_signed, with_own_threshold
 from metfa.sampling.progress import Progress
 from metfa.sampling.request import Request
 from metfa.sampling.rounds import rounds_of
@@ -172,7 +172,8 @@ def explain(
     )  # fmt: skip
     n_rows, rule = len(request.rows), request.n_samples
     aimed = rule if request.over is not None else with_own_threshold(rule, explainer)
-    rounds = rounds_of(aimed, n_rows, signed=known_signed(explainer), over=request.over)
+    n_inputs = known_inputs_within(explainer) or n_rows
+    rounds = rounds_of(aimed, n_inputs, signed=known_signed(explainer), over=request.over)
     with sink_of(request) as sink:  # to its end: until then the store is this call's alone
         total, shown = rounds.most * n_rows, request.run.progress
         with (

@@ -27,6 +27,7 @@ from metfa.results.until import Until
 __all__ = [
     "known_facts",
     "known_forwards",
+    "known_inputs_within",
     "known_notes",
     "known_signed",
     "known_terms",
@@ -40,6 +41,14 @@ def known_signed(explainer: Any) -> bool | None:
     """Whether the explainer, or the one that it wraps, says that its scores are signed; None: it does not say."""
     signed = _said(explainer, "signed")
     return signed if isinstance(signed, bool) else None
+
+
+def known_inputs_within(explainer: Any) -> int | None:
+    """How many inputs lie within the maps of one row, along their first axis, such as the answers of one prompt.
+
+    Rules look at each by itself. None for other explainers.
+    """
+    return getattr(explainer, "inputs_within", None)
 
 
 def known_unit(explainer: Any) -> float | None:

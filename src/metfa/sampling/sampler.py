@@ -28,6 +28,7 @@ from metfa.results.stopping import Stopping
 from metfa.sampling.clean_maps import clean_maps
 from metfa.sampling.explainer_attributes import (
     known_facts,
+    known_inputs_within,
     known_notes,
     known_signed,
     known_terms,
@@ -128,6 +129,8 @@ class Sampler:
         unit = self._unit if given is None else given
         if self.layout is not None:
             return SeenParts(self.values, self.vanilla, unit, self.layout)
+        if known_inputs_within(self.request.explainer):
+            return SeenMaps(lambda start, stop: self.values(start, stop)[:, 0], self.vanilla[0], unit)
         return SeenMaps(self.values, self.vanilla, unit)
 
     def open(self) -> AttributionSample | None:

@@ -83,8 +83,8 @@ def explained_sources(
             noisy = noisy_whole(effects, row, known.get("noisy", []), at_a_time, partial(written, name="noisy"))
             effects._learn(row, known["scores"], at_a_time=at_a_time, progress=written)
             sample = explain(
-                _EveryAnswer(effects, asked, alpha), [row], 0, noise=None, n_samples=n_samples, batch_size=batch_size,
-                rng=root, run=replace(run, store=store.of_samples),
+                _EveryAnswer(effects, asked, alpha, n_answers), [row], 0, noise=None, n_samples=n_samples,
+                batch_size=batch_size, rng=root, run=replace(run, store=store.of_samples),
             )  # fmt: skip
         most = n_samples.max_samples if isinstance(n_samples, Until) else n_samples
         about = {
@@ -104,6 +104,7 @@ class _EveryAnswer:
     effects: SourceEffects
     asked: tuple[int, ...] | None  # the parts that are explained; None: all
     alpha: float
+    inputs_within: int  # the answers, each of which is decided by itself
 
     signed = True
     if_it_varies = VARIES
@@ -139,8 +140,7 @@ def _apart(
     scores = np.atleast_1d(np.asarray(whole, dtype=np.float64))
     stopping = sample.stopping
     if stopping is not None:
-        thresholds = None if stopping.thresholds is None else stopping.thresholds * n_answers
-        stopping = replace(stopping, thresholds=thresholds, nothing=(), n_inputs=n_answers)
+        stopping = replace(stopping, nothing=())
     of_each = [f"{score:.3g}{f' of answer {place}' * (n_answers > 1)}" for place, score in enumerate(scores)]
     notes = [["whole prompt", f"score {', '.join(of_each)}"]]
     notes += [note for note in sample.provenance["notes"] if note[0] != "prompts scored"]
