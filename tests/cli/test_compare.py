@@ -384,3 +384,15 @@ def test_pictures_that_were_explained_by_the_command(explain, metfa_command, tin
     assert done.code == 0
     assert re.search(r"^method: +before: gradient; after: smoothgrad$", done.out, re.MULTILINE)
     assert re.search(r"^prediction: +class \d", done.out, re.MULTILINE)
+
+
+def test_other_classes_are_no_change_of_one_explanation(metfa_command, tmp_path):
+    for target in (0, 1):
+        for number, picture in enumerate(PICTURES[:2]):
+            settings = {"noise": NOISE, "n_samples": N, "rng": 0}
+            metfa.explain(old, picture[None], target, **settings).save(tmp_path / f"of{target}/p{number}")
+    shown = metfa_command("compare", "of0", "of1", "--regions", "grid:3")
+    assert shown.code == 0
+    assert "explained:        p0: class 0 before, class 1 after, so not the same is compared" in shown.out
+    refused = metfa_command("compare", "of0", "of1", "--regions", "grid:3", "--fail-on-change")
+    assert "needs the same class explained on both sides, and p0 has class 0 before and class 1 after" in refused.error

@@ -108,6 +108,20 @@ def test_another_predicted_class_is_said():
     changes = changes_in({"a": compared(drawn(features=2), scores), "b": unchanged()})
     assert changes.other_predictions == (("a", 1, 0),)
     assert "prediction:       a: class 1 before, class 0 after" in str(changes)
+    assert changes.other_targets == ()
+
+
+def test_another_class_that_was_explained_is_said():
+    found = compared(drawn(features=2))
+    parts = tuple(replace(part, target=(k,)) for k, part in enumerate(found.pair))
+    changes = changes_in({"a": replace(found, pair=parts), "b": unchanged()})
+    assert changes.other_targets == (("a", "class 0", "class 1"),)
+    assert "explained:        a: class 0 before, class 1 after, so not the same is compared" in str(changes)
+    assert changes.as_dict()["other_targets"] == (("a", "class 0", "class 1"),)
+    asked_for = replace(
+        found, pair=parts, provenance={**found.provenance, "compared": {**found.provenance["compared"], "word": "for"}}
+    )
+    assert changes_in({"a": asked_for}).other_targets == ()
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,12 @@ def compare(
         if fail_on_change:
             raise
         changes, lines = None, [("changed", f"undecided: {error}")]
+    if fail_on_change and changes is not None and changes.other_targets:
+        name, one, other = changes.other_targets[0]
+        raise ValueError(
+            f"`--fail-on-change` needs the same class explained on both sides, and {printable(name)} has {one} before "
+            f"and {other} after: explain both with the same `--target`"
+        )
     lines = [*_cautions(found, before, after), *lines]
     said = lines_of(lines)
     if len(found.pairs) > 1 and out is None:

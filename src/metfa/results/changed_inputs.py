@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa import stats
-from metfa.results.cautions import predicted
+from metfa.results.cautions import class_in_words, predicted
 from metfa.results.changes import Change, Changes
 from metfa.results.decisions import TooFewSamplesError
 from metfa.results.equivalence import changed_together, unchanged
@@ -80,6 +80,9 @@ def changes_in(
         confidence_level=confidence_level,
         other_predictions=tuple(
             (name, *other) for name, sample in differences.items() if (other := _other_prediction(sample)) is not None
+        ),
+        other_targets=tuple(
+            (name, *other) for name, sample in differences.items() if (other := _other_target(sample)) is not None
         ),
         equal=tuple(name for name, sample in differences.items() if not sample.values.any()),
         untested=tuple(name for name, sample in differences.items() if sample.unmoved.any()),
@@ -160,6 +163,14 @@ def _other_prediction(sample: AttributionSample) -> tuple[int, int] | None:
     if len(classes) != 2 or classes[0] is None or classes[1] is None:
         return None
     before, after = int(classes[0][0]), int(classes[1][0])
+    return None if before == after else (before, after)
+
+
+def _other_target(sample: AttributionSample) -> tuple[str, str] | None:
+    """What was explained before and after, in words, where it is not the same; of a contrast that is asked for."""
+    if sample.pair is None or sample.provenance["compared"].get("word") == "for":
+        return None
+    before, after = (str(class_in_words(part, part.target[0])) for part in sample.pair)
     return None if before == after else (before, after)
 
 

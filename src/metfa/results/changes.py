@@ -76,6 +76,9 @@ class Changes:
         Level of the intervals, for the family together.
     other_predictions : tuple of (str, int, int)
         Inputs whose predicted class is another one, with the classes before and after.
+    other_targets : tuple of (str, str, str)
+        Inputs of which another class (or output) was explained, with what was explained before and after: their
+        differences are no changes of one explanation.
     equal : tuple of str
         Inputs of which every difference is 0: both samples are the same, number by number.
     untested : tuple of str
@@ -101,6 +104,7 @@ class Changes:
     near_zero: int | None
     confidence_level: float
     other_predictions: tuple[tuple[str, int, int], ...]
+    other_targets: tuple[tuple[str, str, str], ...]
     equal: tuple[str, ...]
     untested: tuple[str, ...]
     noun: str
@@ -168,6 +172,10 @@ class Changes:
                     f"each falsely with probability at most {percent(self.alpha)}",
                 )
             )
+        for name, before, after in self.other_targets[:SHOWN]:
+            lines.append(("explained", f"{_name(name)}: {before} before, {after} after, so not the same is compared"))
+        if len(self.other_targets) > SHOWN:
+            lines.append(("explained", f"... something else in {len(self.other_targets) - SHOWN} more inputs"))
         for name, before, after in self.other_predictions[:SHOWN]:
             lines.append(("prediction", f"{_name(name)}: class {before} before, class {after} after"))
         if len(self.other_predictions) > SHOWN:
