@@ -129,7 +129,9 @@ class TestManipulate:
     def test_a_failure_is_no_success(self, network, pictures):
         """A map that is there already cannot come nearer."""
         drawn = CAM(network)(pictures)[0]
-        result = attacks.manipulate(network, CAM(network), pictures, target_map=drawn, **{**QUICK, "n_steps": 3})
+        with pytest.warns(metfa.WeakAttackWarning, match="clean maps are the target map already"):
+            result = attacks.manipulate(network, CAM(network), pictures, target_map=drawn, **{**QUICK, "n_steps": 3})
+        assert np.isnan(result.nearer).all()
         assert not result.success.any()
         np.testing.assert_array_equal(result.adversarial.inputs, pictures)
 
@@ -453,7 +455,8 @@ class TestHonesty:
         result = attacks.manipulate(network, CAM(network), pictures, target_map=corner, rng=0, **weak)
         assert not result.success.any()
         missed = {what: of.all() for what, of in result.missed().items()}
-        assert missed == {"another prediction than asked": False, "less than half of the way": True}
+        assert missed.pop("less than half of the way")
+        assert not any(missed.values())
 
     def test_eight_bits_beyond_the_budget_are_no_success(self, network, pictures):
         drawn = CAM(network)(pictures)[0].roll(3, 2)

@@ -211,3 +211,19 @@ class TestMASK:
         )  # fmt: skip
         assert result.curves["map"].shape == (2, 3, 1)
         assert (result.curves["map"][0] != result.curves["map"][1]).all()
+
+
+def test_maps_that_do_not_depend_on_the_class_are_said_to_be_there_already():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 64, 2)).eval()
+    images = torch.rand(2, 3, 8, 8)
+    other = (1 - model(images).argmax(1)).tolist()
+    with pytest.warns(metfa.WeakAttackWarning, match="2 of 2 clean maps are the target map already"):
+        result = attacks.targeted(
+            model, lambda inputs, target: inputs.mean(1) ** 2, images, other, epsilon=0.3, n_steps=3, rng=0
+        )
+    assert np.isnan(result.nearer).all()
+    assert not result.success.any()
+    missed = {why: rows.tolist() for why, rows in result.missed().items() if rows.any()}
+    assert missed["the clean map is the target map already, which no attack comes nearer to"] == [True, True]
+    assert "less than half of the way" not in missed

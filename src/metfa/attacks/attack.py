@@ -280,6 +280,13 @@ def _attack(
         )
         if kept is not None:
             kept.finish(result)
+    n_there = int(np.isnan(result.nearer).sum())
+    if n_there:
+        warn(
+            f"{n_there} of {len(result)} clean maps are the target map already, as where maps do not depend on the "
+            "class: these attacks have no way to go, and that they do not succeed says nothing",
+            WeakAttackWarning,
+        )
     return result
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AttackResult", "Measured", "distance"]
 
+ALREADY = "the clean map is the target map already, which no attack comes nearer to"
 ENOUGH = 0.5  # of the way to the target map; from here on an attack has succeeded
 ROUNDING = 1e-6  # of pixel values; float32 may miss a level of 8 bits by this much
 
@@ -109,8 +110,8 @@ class AttackResult:
         """How much of the way to the target map the attacked map came, (batch,).
 
         1: it equals the target map. 0: it is as far away as the clean image's map (for the class whose map is drawn).
-        Below 0: it is further away. The attacked map is the defended one if the attacker knows the defence, else the
-        single one.
+        Below 0: it is further away. NaN: the clean image's map is the target map already, so there is no way to go. The
+        attacked map is the defended one if the attacker knows the defence, else the single one.
         """
         return self._nearer("adversarial")
 
@@ -136,7 +137,8 @@ class AttackResult:
         measured: Measured = getattr(self, part)
         found = {
             "another prediction than asked": measured.predictions != np.array(self.asked),
-            "less than half of the way": ~(self._nearer(part) >= ENOUGH),
+            "less than half of the way": self._nearer(part) < ENOUGH,
+            ALREADY: np.isnan(self._nearer(part)),
         }
         if rounded and self.epsilon is not None:
             found["change over the limit"] = ~(self.budget(rounded=True)["linf"] <= self.epsilon + ROUNDING)
@@ -183,7 +185,9 @@ class AttackResult:
     def _nearer(self, part: str) -> np.ndarray:
         shown = "" if self.knows == "nothing" or self.clean.defended is None else " defended"
         before, after = self.distances[f"clean{shown}"], self.distances[f"{part}{shown}"]
-        return np.where(before > 0, 1 - after / np.where(before > 0, before, 1), np.where(after > 0, -np.inf, 0.0))
+        wanted = np.abs(self.target_map).reshape(len(self), -1).max(axis=1)
+        away = before > ROUNDING * wanted
+        return np.where(away, 1 - after / np.where(away, before, 1), np.nan)
 
     def __repr__(self) -> str:
         before, after = self.distances["clean"].mean(), self.distances["adversarial"].mean()

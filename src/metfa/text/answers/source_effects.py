@@ -95,7 +95,8 @@ class SourceEffects:
 
     Use it in `metfa.explain` with ``noise=None``: the randomness is that of the choice. An input is a list of sources.
     Or use `metfa.text.explain_answer`. Default terms: the threshold δ, and Holm's correction for each of the two
-    statements (Bonferroni's by e-values, where the number of samples was not fixed).
+    statements. After `metfa.Until` those of the rule hold: closed e-BH, which keeps the share of false marks small, or
+    with ``correction="bonferroni"`` the probability of any.
 
     Examples
     --------
