@@ -493,8 +493,10 @@ def test_a_module_of_the_current_folder_is_found(metfa_command, picture, tmp_pat
     """
     (tmp_path / "typed_here.py").write_text(textwrap.dedent(code))
     named = ["--model", "typed_here:make", "--method", "typed_here:mine", "--regions", "none"]
+    before = list(sys.path)
     assert metfa_command("explain", picture, *named, "--samples", 8).code == 0
     monkeypatch.delitem(sys.modules, "typed_here")
+    monkeypatch.setattr(sys, "path", before)
     with pytest.raises(ValueError, match="No module named 'typed_here'"):  # in Python nothing has changed
         metfa.models.load("typed_here:make")
 

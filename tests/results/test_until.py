@@ -708,3 +708,17 @@ class TestThresholdThatIsNotGiven:
         assert (stopping.split, stopping.thresholds) == (0, (0.0, 0.0))
         explainer.signed = False
         assert self.stopping_of(explainer).split == 10
+
+
+def test_the_cost_of_a_map_is_that_of_all_that_were_made():
+    """The first batch is as large as later ones may be, so that rows that depend on each other are seen."""
+    made = []
+
+    def explainer(inputs, target):
+        made.append(len(inputs))
+        return np.abs(inputs) + [0, 9]
+
+    rule = metfa.Until(undecided=0.5, max_samples=500)
+    sample = metfa.explain(explainer, np.ones((2, 2)), 0, noise=metfa.noise.Uniform(0.1), n_samples=rule, rng=0)
+    assert sample.n_samples < 50
+    assert sample.provenance["maps_made"] == max(made) == 200

@@ -160,6 +160,12 @@ class Sampler:
         self.unmoved = unchanging(self._loop, same, first)
         self.made, self.taken = self.made + len(jobs), upto
 
+    @property
+    def _n_made(self) -> int:
+        """Maps that were made, those of a first batch included that a rule did not need."""
+        first = 0 if self._loop.first is None else len(self._loop.first.jobs)
+        return self.made + max(0, first - self.taken * len(self.request.rows))
+
     def _written(self, chunks: Iterable[Explained]) -> Iterator[int]:
         clock = time.perf_counter()
         for chunk in chunks:
@@ -232,7 +238,7 @@ class Sampler:
                 "device": None if request.rows.array is None else str(device_of(request.rows.array)),
                 "started": self._started.isoformat(timespec="seconds"),
                 "seconds": round(self._seconds, 3),
-                "maps_made": self.made,  # in these seconds, without those of an interrupted run
+                "maps_made": self._n_made,  # in these seconds, without those of an interrupted run
                 **({"notes": notes} if notes else {}),
                 **({"of_outputs": True} if self._of_outputs else {}),
                 **self._of_classes,
