@@ -716,7 +716,7 @@ def test_the_cost_of_a_map_is_that_of_all_that_were_made():
 
     def explainer(inputs, target):
         made.append(len(inputs))
-        return np.abs(inputs) + [0, 9]
+        return np.abs(inputs) + np.array([0, 9])
 
     rule = metfa.Until(undecided=0.5, max_samples=500)
     sample = metfa.explain(explainer, np.ones((2, 2)), 0, noise=metfa.noise.Uniform(0.1), n_samples=rule, rng=0)
