@@ -145,13 +145,8 @@ class Worker:
         for measure in study.measures:
             if measure.of == "maps":
                 for entry, map_ in maps.items():
-                    given = (
-                        measure.called(self.module),
-                        copy_of(inputs),
-                        copy_of(map_),
-                        goal,
-                    )  # a metric of others may write to them
-                    rows = measure.rows(*given, **measure.own_settings)
+                    of_its_own = copy_of(inputs), copy_of(map_)  # a metric of others may write to them
+                    rows = measure.rows(measure.called(self.module), *of_its_own, goal, **measure.own_settings)
                     yield from _about(rows, entry)
             elif measure.of == "maps under noise":
                 for outer, noise in study.outer_noises.items():
