@@ -116,7 +116,7 @@ with allocator._raised.lock:
 import resource
 import torch, metfa
 torch.set_num_threads(1)
-model = torch.nn.Sequential(torch.nn.Conv2d(3, 64, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.LazyLinear(2))
+model = torch.nn.Sequential(torch.nn.Conv2d(3, 32, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.LazyLinear(2))
 model.eval()(images := torch.rand(1, 3, 128, 128))
 def explained():
     metfa.explain(
