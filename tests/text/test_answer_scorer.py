@@ -250,3 +250,16 @@ def test_means_of_answers_of_different_lengths_have_no_delta(model, tokenizer):
     for one in (scorer, PromptNoise(scorer, order=True)):
         with pytest.raises(ValueError, match="the answers have different numbers of tokens T, and log 2 / T differs"):
             explain_answer(one, ROWS[0])
+
+
+def test_what_the_tokenizer_does_not_know_is_said():
+    tokenizer = tiny_tokenizer()
+    tokenizer.add_special_tokens({"unk_token": "a"})  # stands for what is unknown, from here on
+    given = {"template": "{sources} {question}", "question": "why is it so", "separator": " "}
+    with pytest.raises(ValueError, match="the tokenizer does not know 1 of the 2 tokens of 'blue a'"):
+        AnswerScorer(tiny_model("gpt2"), tokenizer, answers="blue a", **given)
+    scorer = AnswerScorer(tiny_model("gpt2"), tokenizer, answers="blue", **given)
+    scorer([["the sky is blue ."]])
+    with pytest.warns(metfa.UnreadWordsWarning, match="does not know 2 tokens of a prompt"):
+        scorer([["the sky is blue .", "a a"]])
+    scorer([["a"]])  # it was said

@@ -8,7 +8,7 @@ from typing import Any
 
 from metfa._base.validation import shown
 
-__all__ = ["Prompts", "check_language_model", "check_tokens", "most_tokens"]
+__all__ = ["Prompts", "check_language_model", "check_tokens", "most_tokens", "n_unknown"]
 
 UNLIMITED = 10**6  # tokenisers without a limit of their own report 1e30
 
@@ -35,6 +35,12 @@ def check_tokens(model: Any, ids: Sequence[int]) -> None:
         raise ValueError(
             f"`tokenizer` gives token {max(ids):,}, and `model` knows {known:,}: they do not belong together"
         )
+
+
+def n_unknown(tokenizer: Any, ids: Sequence[int]) -> int:
+    """How many tokens stand for text that the tokenizer does not know; none where its sign for it ends texts, too."""
+    sign = getattr(tokenizer, "unk_token_id", None)
+    return 0 if sign is None or sign == getattr(tokenizer, "eos_token_id", None) else list(ids).count(sign)
 
 
 def most_tokens(model: Any, tokenizer: Any) -> int:

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from metfa._base.percents import counted
 from metfa._base.validation import as_names, check_flag, one_of, positive_int, shown
+from metfa._base.warnings import UnreadWordsWarning, warn
 from metfa.calls.called import Called
 from metfa.calls.guard import model_in_evaluation
 from metfa.text.answers._sources import check_unicode
 from metfa.text.answers._spans import checked_spans, tokens_of_spans
-from metfa.text.answers.prompts import Prompts, check_language_model, check_tokens, most_tokens
+from metfa.text.answers.prompts import Prompts, check_language_model, check_tokens, most_tokens, n_unknown
 
 __all__ = ["AnswerScorer"]
 
@@ -94,6 +96,7 @@ class AnswerScorer:
     deterministic = True  # a prompt has one score, up to rounding,
     rounding = None  # which the logit of a probability near 1 enlarges without limit
     rows_apart = True  # nothing is padded
+    _unknown = 0  # tokens of a prompt, as somebody was warned
 
     def __post_init__(self) -> None:
         check_language_model(self.network, self.tokenizer)
@@ -187,6 +190,14 @@ class AnswerScorer:
     def _check(self, prompts: Sequence[Sequence[int]]) -> None:
         """Raise if the model cannot read one of these prompts with an answer behind it."""
         limit = most_tokens(self.network, self.tokenizer)
+        unknown = max((n_unknown(self.tokenizer, prompt) for prompt in prompts), default=0)
+        if unknown > self._unknown:
+            object.__setattr__(self, "_unknown", unknown)  # more than was said before
+            warn(
+                f"the tokenizer does not know {counted(unknown, 'token')} of a prompt, and the model does not read "
+                "what stands there",
+                UnreadWordsWarning,
+            )
         for row, prompt in enumerate(prompts):
             check_tokens(self.network, prompt)
             for answer, (ids, _) in enumerate(self.tokens):
@@ -224,6 +235,11 @@ class AnswerScorer:
         ids = list(self.tokenizer(answer, add_special_tokens=False)["input_ids"])
         if not ids:
             raise ValueError(f"`answers`: {answer!r:.80} has no tokens, so that it has no probability")
+        if n_unknown(self.tokenizer, ids):
+            raise ValueError(
+                f"`answers`: the tokenizer does not know {n_unknown(self.tokenizer, ids)} of the {len(ids)} tokens of "
+                f"{answer!r:.80}, so that another text would be scored"
+            )
         pieces = [(0, len(ids))]
         if self.spans is not None:
             pieces = tokens_of_spans(self.tokenizer, answer, self.spans)
