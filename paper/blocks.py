@@ -41,7 +41,13 @@ def gradient(folder: Path) -> str:
     beside = [[named[map_], *(cell(average[map_, figure]) for figure in
                ("score", "rescaled", "over_level", "correlation"))] for map_ in maps]  # fmt: skip
     smooth, vanilla, mean = "smoothed, normal, 10", "vanilla", "mean, normal, 10"
+    parts = [f"{outer} {ratio(one[stability(smooth, outer)], one[stability(vanilla, outer)])}" for outer in NOISES]
+    whole = ratio(average[smooth, "score"], average[vanilla, "score"])
     lines = [
+        f"- Smoothed (P = normal) divided by vanilla, mstd: {whole} on average, {', '.join(parts)}. "
+        "The paper's ResNet-50: .44 on average.",
+    ]
+    lines += [
         f"- Smoothed (P = normal) minus {other}, photograph by photograph: {label} "
         f"{cell(average[smooth, figure] - average[which, figure], sign='+')}, "
         f"{direction(average[smooth, figure] - average[which, figure])}."

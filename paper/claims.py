@@ -67,32 +67,6 @@ def beyond(table: Table, row: str | int, column: str, errors: float = 2) -> floa
 # -- RESULTS.md
 
 
-def half(t: Tables, n: list[float]) -> bool:
-    return t[0].at("smoothed, P = normal", "mstd") < t[0].at("vanilla", "mstd") / 2
-
-
-def rescaled(t: Tables, n: list[float]) -> bool:
-    now, before = t[0].at("smoothed, P = normal", "rescaled"), t[0].at("vanilla", "rescaled")
-    return now > before and near(now, n[0], 4) and near(before, n[1], 4)
-
-
-def picture(t: Tables, n: list[float]) -> bool:
-    now, before = t[0].at("smoothed, P = normal", "correlation"), t[0].at("vanilla", "correlation")
-    return now > before and near(now, n[0]) and near(before, n[1])
-
-
-def alike(t: Tables, n: list[float]) -> bool:
-    apart = [
-        (noise, figure)
-        for noise in ("normal", "brightness")
-        for figure in ("mstd", "rescaled", "over level", "correlation")
-        if abs(t[0].at(f"smoothed, P = {noise}", figure) - t[0].at(f"mean, P = {noise}", figure))
-        > t[0].at(f"smoothed, P = {noise}", figure, 1)
-    ]
-    lower = 1 - t[0].at("smoothed, P = normal", "mstd") / t[0].at("mean, P = normal", "mstd")
-    return apart == [("normal", "mstd")] and 0.1 < lower < 0.12
-
-
 def thirds(t: Tables, n: list[float]) -> bool:
     shares = [t[0].at("smoothed, P = normal", noise) / t[0].at("vanilla", noise) for noise in
               ("normal", "uniform", "brightness")]  # fmt: skip
@@ -353,12 +327,6 @@ def near_one(t: Tables, n: list[float]) -> bool:
 
 CLAIMS: dict[str, dict[str, dict[str, Check]]] = {  # page -> heading -> how a sentence begins
     "RESULTS.md": {
-        "Stability of the gradient, and the range": {
-            "With normal noise as P, mstd falls to less than half": half,
-            "Rescaled maps become less stable": rescaled,
-            "The picture itself becomes more stable": picture,
-            "Smoothed medians and means are alike": alike,
-        },
         "Stability of the gradient (earlier run": {
             "With normal noise as P, mstd falls to a third": thirds,
             "Brightness is the best P": brightness,
