@@ -151,11 +151,17 @@ def _faithful(label: str, single: Found, samples: Found, planned: int) -> Iterab
 # -- texts
 
 
+LEMNAS = {  # in words, and in the names of their tables; K: components of the mixture
+    "500 copies": "500-copies", "2000 copies": "2000-copies",
+    "500 copies, K = 3": "500-copies-k-3", "500 copies, K = 6": "500-copies-k-6",
+}  # fmt: skip
+
+
 def text_stability(folder: Path) -> str:
     rows, lines = [], []
     for data, planned in (("toxicity", 92), ("sentiment", 100)):
-        for copies in (500, 2000):
-            one = found(f"text-stability-lemna-{copies}-copies-{data}", folder)
+        for copies, file in LEMNAS.items():
+            one = found(f"text-stability-lemna-{file}-{data}", folder)
             if one is None:
                 continue
             maps = ["vanilla", *(f"{kind}, {SYNONYMS}, 10" for kind in ("mean", "smoothed"))]
@@ -164,13 +170,13 @@ def text_stability(folder: Path) -> str:
             cells = [*map(cell, scores), ratio(scores[2], scores[0]), ratio(scores[1], scores[0]), *map(cell, best)]
             rows.append([f"{data}, {copies}", size(len(one), planned, ""), *cells])
             lines.append(
-                f"- {data}, {copies} copies: smoothed minus vanilla {cell(scores[2] - scores[0], sign='+')} in mstd "
+                f"- {data}, {copies}: smoothed minus vanilla {cell(scores[2] - scores[0], sign='+')} in mstd "
                 f"({direction(scores[2] - scores[0])}), minus mean {cell(scores[2] - scores[1], sign='+')} "
                 f"({direction(scores[2] - scores[1])})."
             )
     if not rows:
         return nothing(192, "texts")
-    header = ["data, copies", "texts", "mstd: vanilla", "mean", "smoothed", "smoothed / vanilla", "mean / vanilla"]
+    header = ["data, LEMNA", "texts", "mstd: vanilla", "mean", "smoothed", "smoothed / vanilla", "mean / vanilla"]
     header += ["best 5 in common: vanilla", "mean", "smoothed"]
     return "N = 10, 10 draws.\n\n" + table(header, rows) + "\n\n" + "\n".join(lines)
 
