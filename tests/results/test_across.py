@@ -302,7 +302,7 @@ def test_other_numbers_and_samples_are_not_joined(sample, population):
     with pytest.raises(ValueError, match="holds rows, and this result samples"):
         sample.concat(population)
     narrow = replace(rest, inputs=rest.inputs.astype(np.float16)).across_inputs()
-    with pytest.raises(ValueError, match=r"has other numbers in the inputs: dtype\('float16'\) against"):
+    with pytest.raises(ValueError, match=r"has other dtype of the inputs: dtype\('float16'\) against"):
         population.concat(narrow)
 
 

@@ -118,6 +118,10 @@ def test_another_class_that_was_explained_is_said():
     assert changes.other_targets == (("a", "class 0", "class 1"),)
     assert "explained:        a: class 0 before, class 1 after, so not the same is compared" in str(changes)
     assert changes.as_dict()["other_targets"] == (("a", "class 0", "class 1"),)
+    named = [
+        replace(one, provenance={**one.provenance, "class_names": [f"of {k}"]}) for k, one in enumerate(found.pair)
+    ]
+    assert changes_in({"a": replace(found, pair=tuple(named))}).other_targets == ()  # the class is the same
     asked_for = replace(
         found, pair=parts, provenance={**found.provenance, "compared": {**found.provenance["compared"], "word": "for"}}
     )

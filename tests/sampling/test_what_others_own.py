@@ -162,6 +162,27 @@ class TestNoise:
 
         return noise
 
+    def test_complex_inputs_and_objects_of_ones_own_are_sampled(self):
+        def turned(x, rng):
+            return x * np.exp(1j * rng.normal(size=x.shape))
+
+        waves = np.exp(1j * ROWS)
+        sample = metfa.explain(lambda inputs, target: abs(inputs.real), waves, 0, noise=turned, n_samples=6, rng=0)
+        assert any(sample.provenance["first_copy"]["changes"])
+        assert metfa.compare(sample, sample).values.max() == 0
+
+        class Thing:
+            def __init__(self, numbers):
+                self.numbers = numbers
+
+        things, run = [Thing(row) for row in ROWS], metfa.Run(input_names=list("abcdef"))
+        sample = metfa.explain(
+            lambda inputs, target: abs(np.stack([thing.numbers for thing in inputs])), things, 0,
+            noise=lambda thing, rng: Thing(thing.numbers + rng.normal(size=5)), n_samples=6, rng=0, run=run,
+        )  # fmt: skip
+        assert sample.provenance["first_copy"] is None
+        assert not sample.unmoved.any()
+
     def test_two_of_one_name_are_not_compared(self):
         before, after = (explained(noise=self.of(std)) for std in (0.1, 1.0))
         with pytest.raises(ValueError, match=r"two noises of the name .*noise make other copies of"):
@@ -195,6 +216,34 @@ class TestNoise:
     def test_parts_joined_in_any_order_are_compared(self):
         early, late = (explained(run=metfa.Run(first_sample=first)) for first in (0, 12))
         assert metfa.compare(early.concat(late), late.concat(early)).values.max() == 0
+
+
+class TestRobustMetrics:
+    IMAGES = RNG.random((2, 1, 4, 4))
+
+    def robust(self, metric, maps):
+        judged = metfa.metrics.robust(metric, noise=metfa.noise.Gaussian(0.3), n_outer=4, rng=0)
+        return judged(lambda batch: batch.reshape(len(batch), -1)[:, :3], self.IMAGES, maps, [0, 1]).raws
+
+    def test_a_metric_with_one_place_for_its_scores(self):
+        def metric(model, inputs, attributions, target):
+            return inputs.sum(axis=(1, 2, 3)) + attributions.sum(axis=(1, 2))
+
+        maps, reused = self.IMAGES[:, 0], Reused(metric)
+        found = self.robust(
+            lambda model, inputs, attributions, target: reused(model, inputs, attributions, target), maps
+        )
+        np.testing.assert_array_equal(found, self.robust(metric, maps))
+
+    def test_a_metric_that_writes_to_the_maps(self):
+        def metric(model, inputs, attributions, target):
+            found = attributions.sum(axis=(1, 2))
+            attributions *= 0
+            return found
+
+        maps = self.IMAGES[:, 0].copy()
+        np.testing.assert_array_equal(self.robust(metric, maps), [maps.sum(axis=(1, 2))] * 4)
+        np.testing.assert_array_equal(maps, self.IMAGES[:, 0])
 
 
 class TestStudies:

@@ -280,7 +280,7 @@ def _attack(
         )
         if kept is not None:
             kept.finish(result)
-    n_there = int(np.isnan(result.nearer).sum())
+    n_there = int(result.there_already.sum())
     if n_there:
         warn(
             f"{n_there} of {len(result)} clean maps are the target map already, as where maps do not depend on the "

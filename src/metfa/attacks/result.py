@@ -137,8 +137,8 @@ class AttackResult:
         measured: Measured = getattr(self, part)
         found = {
             "another prediction than asked": measured.predictions != np.array(self.asked),
-            "less than half of the way": self._nearer(part) < ENOUGH,
-            ALREADY: np.isnan(self._nearer(part)),
+            "less than half of the way": ~(self._nearer(part) >= ENOUGH) & ~self.there_already,
+            ALREADY: self.there_already,
         }
         if rounded and self.epsilon is not None:
             found["change over the limit"] = ~(self.budget(rounded=True)["linf"] <= self.epsilon + ROUNDING)
@@ -182,12 +182,20 @@ class AttackResult:
 
         return attack(self, index=index, title=title, fig=fig)
 
-    def _nearer(self, part: str) -> np.ndarray:
-        shown = "" if self.knows == "nothing" or self.clean.defended is None else " defended"
-        before, after = self.distances[f"clean{shown}"], self.distances[f"{part}{shown}"]
+    @property
+    def there_already(self) -> np.ndarray:
+        """Whether the clean image's map is the target map, to rounding: there is no way to go, (batch,) bool."""
         wanted = np.abs(self.target_map).reshape(len(self), -1).max(axis=1)
-        away = before > ROUNDING * wanted
-        return np.where(away, 1 - after / np.where(away, before, 1), np.nan)
+        return self.distances[f"clean{self._shown}"] <= ROUNDING * wanted
+
+    @property
+    def _shown(self) -> str:
+        """Which maps the attacker draws on, in names of `distances`."""
+        return "" if self.knows == "nothing" or self.clean.defended is None else " defended"
+
+    def _nearer(self, part: str) -> np.ndarray:
+        before, after = (self.distances[f"{name}{self._shown}"] for name in ("clean", part))
+        return np.where(self.there_already, np.nan, 1 - after / np.where(self.there_already, 1, before))
 
     def __repr__(self) -> str:
         before, after = self.distances["clean"].mean(), self.distances["adversarial"].mean()

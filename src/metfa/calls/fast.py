@@ -114,9 +114,11 @@ class FastCopy:
 
 def check_fast(way: Any) -> None:
     """Raise if there is no such way to ask a copy of a model."""
-    if way is not None and not isinstance(way, str):
+    if way is None:
+        return
+    if not isinstance(way, str):
         raise TypeError(f"`fast` must be 'exact', 'bfloat16' or None, got {type(way).__name__}: {way!r:.80}")
-    if way is not None and way not in FAST:
+    if way not in FAST:
         raise ValueError(f"`fast` must be 'exact', 'bfloat16' or None, got {way!r:.80}")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import as_array, to_host
+from metfa._arrays import as_array, copied, is_array, to_host
 from metfa._base.provenance import describe
 from metfa._base.validation import MOST_CALLS, check_function, is_text, keep, positive_int
 from metfa.calls.called import Called
@@ -59,8 +59,11 @@ class RobustScore(Scores):
     @classmethod
     def of(cls, draws: Sequence[Any]) -> RobustScore:
         """From the metric's results for every draw: their `raw` and `clean`, or `score`, or the results themselves."""
-        raws = np.stack([_raw(draw) for draw in draws])
-        cleans = np.stack([_clean(draw, raws.shape[1]) for draw in draws])
+        return cls._of(draws, [_figures_of(draw) for draw in draws])
+
+    @classmethod
+    def _of(cls, draws: Sequence[Any], figures: Sequence[tuple[np.ndarray, np.ndarray]]) -> RobustScore:
+        raws, cleans = map(np.stack, zip(*figures, strict=True))
         reasons = zip(*(getattr(draw, "degenerate", (None,) * raws.shape[1]) for draw in draws), strict=True)
         degenerate = tuple(next((reason for reason in of_draws if reason), None) for of_draws in reasons)
         return cls(raws.mean(axis=0), cleans.mean(axis=0), degenerate, raws, cleans, tuple(draws))
@@ -160,15 +163,16 @@ class robust:  # noqa: N801 - read as a function
         RobustScore
         """
         inputs = inputs if _are_texts(inputs) else detached(as_array(inputs, "inputs"))
-        rows, draws = Rows(inputs), []
+        rows, draws, figures = Rows(inputs), [], []
         with _each_warning_once():
             if target is None:
                 target = _predicted(Called.of(model), inputs)
             for draw in range(self.n_outer):
-                found = self.metric(model, self._noisy(rows, draw), attributions, target, **settings)
+                found = self.metric(model, self._noisy(rows, draw), _own(attributions), target, **settings)
                 _check_found(found, len(rows))
                 draws.append(found)
-        return RobustScore.of(draws)
+                figures.append(_figures_of(found))  # it may write the next ones to the same place
+        return RobustScore._of(draws, figures)
 
     def _noisy(self, rows: Rows, draw: int) -> Any:
         rngs = streams([(self.root, identity, draw) for identity in rows.ids()], Purpose.OUTER)
@@ -226,6 +230,19 @@ def _check_found(found: Any, n_inputs: int) -> None:
         if values.shape != (n_inputs,):
             got = f"{len(values)}" if values.ndim == 1 else f"an array of shape {values.shape}"
             raise ValueError(f"`metric` must return one {name} for each of the {n_inputs} inputs, got {got}")
+
+
+def _own(maps: Any) -> Any:
+    """Maps for a metric that may write to them."""
+    if isinstance(maps, list):
+        return list(map(_own, maps))
+    return copied(maps) if is_array(maps) else maps
+
+
+def _figures_of(found: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Copies of the numbers of a metric's result, and of its clean scores."""
+    raw = np.array(_raw(found))
+    return raw, np.array(_clean(found, len(raw)))
 
 
 def _raw(found: Any) -> np.ndarray:

@@ -142,7 +142,7 @@ def joined_rows(sample: S, other: S) -> S:
         ("feature names", sample.feature_names, other.feature_names),
         *((name, sample.provenance.get(name), other.provenance.get(name)) for name in ("explainer", "noise")),
         ("kind of inputs", type(sample.inputs), type(other.inputs)),
-        ("numbers in the inputs", *(getattr(part.inputs, "dtype", None) for part in (sample, other))),
+        ("dtype of the inputs", *(getattr(part.inputs, "dtype", None) for part in (sample, other))),
     ):
         if a != b:
             raise ValueError(f"`other` has other {name}: {printable(f'{b!r:.80}')} against {printable(f'{a!r:.80}')}")

@@ -12,6 +12,7 @@ from metfa.results.cautions import class_in_words, predicted
 from metfa.results.changes import Change, Changes
 from metfa.results.decisions import TooFewSamplesError
 from metfa.results.equivalence import changed_together, unchanged
+from metfa.results.joining import equal
 from metfa.results.terms import Terms
 from metfa.results.thresholds import sides, zone_of
 
@@ -170,8 +171,10 @@ def _other_target(sample: AttributionSample) -> tuple[str, str] | None:
     """What was explained before and after, in words, where it is not the same; of a contrast that is asked for."""
     if sample.pair is None or sample.provenance["compared"].get("word") == "for":
         return None
-    before, after = (str(class_in_words(part, part.target[0])) for part in sample.pair)
-    return None if before == after else (before, after)
+    before, after = sample.pair
+    if equal(before.target[0], after.target[0]):
+        return None
+    return str(class_in_words(before, before.target[0])), str(class_in_words(after, after.target[0]))
 
 
 def _made(sample: AttributionSample, part: int) -> dict[str, Any]:

@@ -14,14 +14,15 @@ ROUNDING = 1e-3  # of the largest change, by which processors may differ; anothe
 def same_copies(one: Any, other: Any) -> bool | None:
     """Whether two facts "first_copy" of equal inputs, see `metfa.sampling.first_copy`, are of one copy.
 
-    None where they cannot say.
+    None where they cannot say, as where neither changes anything.
     """
     if not (isinstance(one, dict) and isinstance(other, dict)) or one["input"] != other["input"]:
         return None
     a, b = one["changes"], other["changes"]
     if isinstance(a, str) or isinstance(b, str):
         return a == b
-    return len(a) == len(b) and bool(np.allclose(a, b, rtol=0, atol=ROUNDING * np.abs([*a, *b]).max(initial=0)))
+    most = max(map(abs, [*a, *b]), default=0)
+    return None if most == 0 else len(a) == len(b) and bool(np.allclose(a, b, rtol=0, atol=ROUNDING * most))
 
 
 def are_first_copies(value: Any) -> bool:

@@ -13,6 +13,7 @@ from metfa._base.warnings import ReproducibilityWarning, each_once, warn
 from metfa.results.attribution_parts import AttributionParts
 from metfa.results.differences import difference_of, sides_of
 from metfa.results.joining import equal
+from metfa.results.same_copies import same_copies
 from metfa.results.sample import AttributionSample
 from metfa.results.scaled import SCALES
 from metfa.results.until import Until
@@ -156,7 +157,8 @@ def compare(
 
 def _warn_of_noise_without_a_name(before: AttributionSample, after: AttributionSample) -> None:
     """Functions are known by their names alone, and a lambda has none of its own; of changed inputs no copy tells."""
-    if equal(before.inputs, after.inputs):
+    copies = [one.provenance.get("first_copy") for one in (before, after)]
+    if equal(before.inputs, after.inputs) and same_copies(*copies) is not None:
         return
     noises = [str(one.provenance.get("noise")) for one in (before, after)]
     if noises[0] == noises[1] and "<lambda>" in noises[0]:

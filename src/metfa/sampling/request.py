@@ -17,6 +17,7 @@ from metfa.calls.fitted_names import by_name, check_blind
 from metfa.calls.targets import row_targets
 from metfa.results.regions import regions_of
 from metfa.results.until import Until
+from metfa.sampling.first_copy import counted_apart
 from metfa.sampling.loop import Job, Loop
 from metfa.sampling.protocol import check_explainer, explained_model, prediction_of, takes_rngs
 from metfa.sampling.rows import Rows
@@ -87,7 +88,7 @@ class Request:
         size = usual_batch_size(rows) if self.batch_size is None else positive_int(self.batch_size, "batch_size")
         rows.check_noise(self.noise)
         rows, noise = rows.matched(self.noise)
-        noise = noise.afresh() if hasattr(noise, "afresh") else noise  # one that counts its copies counts this call's
+        noise = counted_apart(noise)
         if self.predict is None:
             _check_library(explained_model(self.explainer), rows)
         model = None if self.predict else explained_model(self.explainer)

@@ -16,7 +16,8 @@ class RowsInGraph(Rows):
     """The same in the library, on the device and in the graph of the inputs, for maps that are differentiable in the
     inputs.
 
-    Nothing is copied. Noise is applied in the caller's thread, to which the graph and the device's stream belong.
+    The inputs are not copied. Noise is applied in the caller's thread, to which the graph and the device's stream
+    belong.
     """
 
     on_host = False

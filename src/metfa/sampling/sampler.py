@@ -35,7 +35,7 @@ from metfa.sampling.explainer_attributes import (
     known_unit,
     maps_are_draws,
 )
-from metfa.sampling.first_copy import FirstCopy
+from metfa.sampling.first_copy import FirstCopy, counted_apart
 from metfa.sampling.loop import Explained
 from metfa.sampling.part_names import layout_of
 from metfa.sampling.request import Request, fitting_names
@@ -71,6 +71,8 @@ class Sampler:
         Number of samples of each input, and of the maps that this call made for them.
     kept_layout : str or None
         Memory layout in which earlier samples of the same run were made, see `metfa.calls.layouts`.
+    first_copy : FirstCopy
+        What the first noisy copy changes.
     unmoved : list of int
         Rows whose noisy copies are all the same so far, and that have one map.
     layout : Layout or None
@@ -95,7 +97,8 @@ class Sampler:
         self._of_outputs = scores is not None and scores.ndim == 2 and is_regression(request.predict)
         if self._of_outputs:  # the chosen one is the score; none is predicted, so that no noisy copy can change it
             scores, loop = chosen(scores, target_indices(loop.targets)), replace(loop, predict=None)
-        self.first_copy = FirstCopy.of(loop, request.ids[0], request.run.first_sample)
+        self._looks = replace(loop, noise=counted_apart(loop.noise))
+        self.first_copy = FirstCopy.of(self._looks, request.ids[0], request.run.first_sample)
         clean = clean_maps(loop)
         maps, self.layout = clean.maps, clean.layout
         self._loop = replace(loop, features=self.layout or maps.shape[1:], regions=request.over)
@@ -135,6 +138,7 @@ class Sampler:
 
     def open(self) -> AttributionSample | None:
         """Prepare the sink; returns the result if the call was finished before."""
+        self.first_copy.warn()
         self.sink.laid_out = self._facts_of_calls.get("layout")
         self.sink.first_copy = self.first_copy.facts
         found = self.sink.open(self.request.most, self.vanilla, list(self.targets), self.layout)
@@ -155,9 +159,9 @@ class Sampler:
         with self._loop.over(jobs) as chunks:
             yield self._written(chunks)
         first = self.request.run.first_sample
-        self._alike = alike(self._loop, self._alike, range(first + max(1, self.taken), first + upto), first)
+        self._alike = alike(self._looks, self._alike, range(first + max(1, self.taken), first + upto), first)
         same = of_one_map(self._alike, self.values(0, upto))
-        self.unmoved = unchanging(self._loop, same, first)
+        self.unmoved = unchanging(self._looks, same, first)
         self.made, self.taken = self.made + len(jobs), upto
 
     @property
@@ -181,9 +185,8 @@ class Sampler:
     def warn(self) -> None:
         """Warn of maps that say nothing."""
         still = unchanged if self.taken == 1 else unchanging
-        rows = still(self._loop, self._alike, self.request.run.first_sample)
+        rows = still(self._looks, self._alike, self.request.run.first_sample)
         warn_of_unmoved(rows, self.unmoved, (self.taken, len(self.request.rows)))
-        self.first_copy.warn()
         for part, count in ({} if maps_are_draws(self.request.explainer) else self._constant).items():
             of = "" if part is None else f" of part {part!r}"
             message = f"{count} of {self.made} maps{of} are constant and say nothing about their features"
