@@ -146,8 +146,8 @@ def joined(sample: S, other: S) -> S:
     if sample.pair is not None and other.pair is not None:
         parts = joined(sample.pair[0], other.pair[0]), joined(sample.pair[1], other.pair[1])
     first = min(sample, other, key=lambda one: min(one.sample_ids))
-    made = {"n_samples": len(ids), "first_sample": min(ids), **spent, "seconds": round(spent["seconds"], 3)}
-    made["first_copy"] = first.provenance.get("first_copy")
+    first_copy, spent["seconds"] = first.provenance.get("first_copy"), round(spent["seconds"], 3)
+    made = {"n_samples": len(ids), "first_sample": min(ids), **spent, "first_copy": first_copy}
     return replace(
         sample,
         values=np.concatenate([sample.values, other.values])[order],
