@@ -12,15 +12,16 @@ import numpy as np
 
 from benchmarks.truth.images import IMAGES
 
-__all__ = ["KEYS", "SIX", "aggregated", "read", "write"]
+__all__ = ["KEYS", "SIX", "TABLES", "aggregated", "read", "write"]
 
 SIX = "six tasks"  # their mean, of those trainings that have all of them
 KEYS = ("task", "network", "explainer", "kind", "std", "n")
-LABELS = {"marks": ("rule", "correction"), "ranking": ("map",)}
+LABELS = {"marks": ("rule", "correction"), "ranking": ("map",), "regions": ("rule", "correction")}
+TABLES = tuple(LABELS)
 
 
 def aggregated(results: Iterable[dict[str, Any]], which: str) -> list[dict[str, Any]]:
-    """Rows of the table `which`, "marks" or "ranking": each figure's mean over trainings, and its standard error.
+    """Rows of the table `which`, one of `TABLES`: each figure's mean over trainings, and its standard error.
 
     A standard error is missing where there is one training.
     """

@@ -14,10 +14,21 @@ import numpy as np
 from scipy.stats import rankdata
 
 import metfa
-from benchmarks.truth.rules import CORRECTIONS, FIXED, RULES, SIGN, UNTESTED
+from benchmarks.truth.rules import (
+    AGAINST_REST,
+    DEFAULT,
+    FIXED,
+    OF_GIVEN_THRESHOLDS,
+    RULES,
+    SIGN,
+    UNTESTED,
+    corrections,
+)
 from metfa import AttributionSample, stats
 
-__all__ = ["area", "first", "marks", "ranking", "top"]
+__all__ = ["area", "first", "marks", "of_regions", "ranking", "top"]
+
+SQUARES = (4, 4)  # of 2 × 2 pixels, in an image of 8 × 8
 
 
 def first(sample: AttributionSample, n: int) -> AttributionSample:
@@ -43,38 +54,58 @@ def flat(maps: np.ndarray) -> np.ndarray:
 def marks(sample: AttributionSample, task: np.ndarray, model: np.ndarray, *, scaled: bool) -> Iterator[dict[str, Any]]:
     """A row for each rule and correction; truths are bool (inputs, features)."""
     sizes = sample if scaled else unsigned(sample)
-    mean = flat(sizes.mean())
+    one, mean = flat(sizes.vanilla), flat(sizes.mean())
     for rule, threshold in RULES.items() if scaled else [*RULES.items(), (f"> {FIXED:g}", FIXED)]:
-        found = _decided(sizes, threshold, None)
-        for correction in CORRECTIONS:
-            decision = found if correction is None else _corrected(sizes, found, correction)
-            important, unimportant = (flat(decision.marks) == mark for mark in (1, -1))
-            missing = np.isnan(np.broadcast_to(decision.thresholds, decision.marks.shape)).reshape(len(task), -1)
-            row = {"no_threshold": float(missing.all(axis=1).mean()), **_row(important, task, model)}
-            row["task_unimportant"] = _mean_ratio((unimportant & task).sum(axis=1), task.sum(axis=1))
-            row["model_unimportant"] = _mean_ratio((unimportant & model).sum(axis=1), model.sum(axis=1))
-            row |= _controls(important.sum(axis=1), flat(sizes.vanilla), mean, task)
-            yield {"rule": rule, "correction": correction or "none", **row}
+        yield from _tested(sizes, rule, threshold, task, model)
     for rule, found in UNTESTED.items():
-        one = flat(sizes.vanilla) if rule.startswith("vanilla") else mean
-        above = np.array([values > _quiet(found, values) for values in one])
+        values = one if rule.startswith("vanilla") else mean
+        above = np.array([scores > _quiet(found, scores) for scores in values])
         yield {"rule": rule, "correction": "untested", **_row(above, task, model)}
     if not scaled:
-        for name, one in (("vanilla", flat(sizes.vanilla)), ("mean", mean)):
-            yield {"rule": f"{name} > {FIXED:g}", "correction": "untested", **_row(one > FIXED, task, model)}
-        for correction in CORRECTIONS:
-            decided = _decided(sample, 0.0, correction)
-            yield {"rule": SIGN, "correction": correction or "none", **_row(flat(decided.marks) != 0, task, model)}
+        for name, values in (("vanilla", one), ("mean", mean)):
+            yield {"rule": f"{name} > {FIXED:g}", "correction": "untested", **_row(values > FIXED, task, model)}
+        for correction in OF_GIVEN_THRESHOLDS:
+            decided = _marks_of(sample, sample.terms(0.0, correction=correction))
+            yield {"rule": SIGN, "correction": correction, **_row(decided != 0, task, model)}
 
 
-def _decided(sample: AttributionSample, threshold: Any, correction: str | None) -> Any:
-    return _quiet(lambda terms: sample.decide(terms), sample.terms(threshold, correction=correction or "none"))
+def of_regions(sample: AttributionSample, task: np.ndarray, model: np.ndarray) -> Iterator[dict[str, Any]]:
+    """Squares of 2 × 2 pixels: their means above a threshold, and against the rest of the image, where 0 is one.
+
+    A square is used if one of its pixels is.
+    """
+    squares = metfa.regions.grid(sample.feature_shape, SQUARES)
+    inside = flat(squares.as_masks()).T
+    task, model = (truth @ inside for truth in (task, model))
+    yield from _tested(sample.over(squares), DEFAULT, RULES[DEFAULT], task, model)
+    yield from _tested(sample.over(squares, against="rest"), AGAINST_REST, 0.0, task, model)
 
 
-def _corrected(sample: AttributionSample, decision: Any, correction: str) -> Any:
-    """Decided again, at the thresholds that the rule found."""
-    numbers = np.broadcast_to(decision.thresholds.ravel(), len(decision.marks))
-    return sample.decide(replace(decision.terms, threshold=numbers, nothing=decision.nothing, correction=correction))
+def _tested(
+    sample: AttributionSample, rule: str, threshold: Any, task: np.ndarray, model: np.ndarray
+) -> Iterator[dict[str, Any]]:
+    """A row for each correction, at the thresholds that the rule found without one."""
+    one, mean = flat(sample.vanilla), flat(sample.mean())
+    found = _quiet(sample.decide, sample.terms(threshold, correction="none"))
+    missing = np.isnan(np.broadcast_to(found.thresholds, found.marks.shape)).reshape(len(task), -1)
+    numbers = np.broadcast_to(found.thresholds.ravel(), len(found.marks))
+    for correction in corrections(rule):
+        terms = replace(found.terms, threshold=numbers, nothing=found.nothing, correction=correction)
+        decided = flat(found.marks) if correction == "none" else _marks_of(sample, terms)
+        important, unimportant = (decided == mark for mark in (1, -1))
+        row = {"no_threshold": float(missing.all(axis=1).mean()), **_row(important, task, model)}
+        row["task_unimportant"] = _mean_ratio((unimportant & task).sum(axis=1), task.sum(axis=1))
+        row["model_unimportant"] = _mean_ratio((unimportant & model).sum(axis=1), model.sum(axis=1))
+        row |= _controls(important.sum(axis=1), one, mean, task)
+        yield {"rule": rule, "correction": correction, **row}
+
+
+def _marks_of(sample: AttributionSample, terms: metfa.Terms) -> np.ndarray:
+    """1, -1 or 0 (inputs, features); all 0 where so few samples can mark nothing."""
+    try:
+        return flat(_quiet(sample.decide, terms).marks)
+    except metfa.TooFewSamplesError:
+        return np.zeros(flat(sample.mean()).shape, dtype=np.int8)
 
 
 def _quiet(function: Any, given: Any) -> Any:

@@ -15,7 +15,6 @@ USUAL = {
     "images": ("Gaussian", STD_OF_IMAGES), "tables": ("Gaussian", STD_OF_TABLES), "texts": ("synonyms", SHARE_OF_WORDS),
 }  # fmt: skip
 RADII = (0.02, 0.05, 0.1, 0.2, 0.4)
-FEW_RADII = (0.02, 0.1, 0.4)
 
 SIX = images.IMAGES
 PLANTED = [images.blind("LIN"), images.blind("XOR"), images.nothing_learned()]
@@ -57,31 +56,19 @@ def quick() -> list[Unit]:
     return found + _units(texts.TEXTS, 0, inputs=5, sizes=(20, 50))
 
 
-def thresholds() -> list[Unit]:
-    """Rules and the radius of the noise: two tasks first."""
-    noises = tuple(("Gaussian", std) for std in FEW_RADII)
-    two = [task for task in SIX if task.name in ("MULT white", "XOR white")]
-    found = []
-    for tasks, trainings in ((two, range(3)), (SIX, range(3)), (SIX, range(3, 5))):
-        for training in trainings:
-            for task in tasks:
-                found += _units([task], training, inputs=50, sizes=(50,), names=("Gradient", "IG"), noises=noises)
-    return list(dict.fromkeys(found))
-
-
 def full() -> list[Unit]:
-    noises = tuple((kind, std) for kind in ("Gaussian", "uniform") for std in RADII)
-    sizes = (10, 20, 50, 100, 200)
-    found = []
+    """Five trainings of everything; then, of the shapes, every radius of both noises at 50 samples."""
+    sizes, found = (10, 20, 50, 100, 200), []
     for training in range(5):
         found += _units([*SIX, *images.RIGID, *PLANTED, *digits.DIGITS], training, inputs=100, sizes=sizes)
         found += _units(ALL_TABLES, training, inputs=50, sizes=sizes)
         found += _units(texts.TEXTS, training, inputs=20, sizes=sizes)
         found += _units([*images.LINEAR, *images.CONVOLUTIONAL], training, inputs=100, sizes=sizes)
+    others = [(kind, std) for kind in ("Gaussian", "uniform") for std in RADII]
+    others.remove(USUAL["images"])
     for training in range(5):
-        rest = tuple(noise for noise in noises if noise != ("Gaussian", STD_OF_IMAGES))
-        found += _units([*SIX, *images.RIGID], training, inputs=100, sizes=sizes, noises=rest)
+        found += _units([*SIX, *images.RIGID], training, inputs=100, sizes=(50,), noises=tuple(others))
     return found
 
 
-TIERS: dict[str, Callable[[], list[Unit]]] = {"quick": quick, "thresholds": thresholds, "full": full}
+TIERS: dict[str, Callable[[], list[Unit]]] = {"quick": quick, "full": full}

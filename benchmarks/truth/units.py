@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,12 +17,14 @@ import torch
 
 import metfa
 from benchmarks.truth import explainers, scoring, texts
+from benchmarks.truth.aggregate import TABLES
 from benchmarks.truth.task import Data, Fitted, Task
 
 __all__ = ["VERSION", "Unit", "measured"]
 
-VERSION = 1  # of what a unit's file holds: raise it where tasks, explainers or scores change
+VERSION = 2  # of what a unit's file holds: raise it where tasks, explainers or scores change
 BATCH = 256
+WRITTEN = ("accuracy", "learned", "seconds", *TABLES)
 
 KINDS: dict[str, Callable[[float], Any]] = {
     "Gaussian": metfa.noise.Gaussian,
@@ -100,7 +103,9 @@ def measured(unit: Unit, folder: Path) -> tuple[dict[str, Any], bool]:
     path = folder / unit.file
     if path.exists():
         return _read(path, unit.setting), True
+    worked = time.process_time()
     result = {"setting": unit.setting, **_sampled(unit)}
+    result["seconds"] = time.process_time() - worked
     folder.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(f".{os.getpid()}.part")
     part.write_text(json.dumps(result), encoding="utf-8")
@@ -111,7 +116,9 @@ def measured(unit: Unit, folder: Path) -> tuple[dict[str, Any], bool]:
 def _read(path: Path, setting: dict[str, Any]) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        known, _ = found["setting"], (found["accuracy"], found["learned"], found["marks"], found["ranking"])
+        known = found["setting"]
+        if known == setting:
+            _ = [found[name] for name in WRITTEN]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
             f"{path} is no unit of this benchmark ({type(error).__name__}: {error}): it was left as it is; move it away"
@@ -128,7 +135,7 @@ def _read(path: Path, setting: dict[str, Any]) -> dict[str, Any]:
 def _sampled(unit: Unit) -> dict[str, Any]:
     data, found = _fitted(unit.task, unit.training)
     result = {"accuracy": found.accuracy, "learned": found.accuracy >= unit.task.min_accuracy, "flips": None}
-    result |= {"kind": unit.task.kind, "marks": [], "ranking": []}
+    result |= {"kind": unit.task.kind, **{name: [] for name in TABLES}}
     if not result["learned"]:
         return result
     inputs, task, model = _truths(unit.task, unit.training, unit.inputs)
@@ -143,6 +150,11 @@ def _sampled(unit: Unit) -> dict[str, Any]:
     result |= {"task_share": float(task.mean()), "model_share": float(model.mean())}
     for n in unit.sizes:
         part = scoring.first(sample, n)
-        result["marks"] += [{"n": n, **row} for row in scoring.marks(part, task, model, scaled=scaled)]
-        result["ranking"] += [{"n": n, **row} for row in scoring.ranking(part, task, model, scaled=scaled)]
+        rows = {
+            "marks": scoring.marks(part, task, model, scaled=scaled),
+            "ranking": scoring.ranking(part, task, model, scaled=scaled),
+            "regions": scoring.of_regions(part, task, model) if unit.task.of == "images" else (),
+        }
+        for name in TABLES:
+            result[name] += [{"n": n, **row} for row in rows[name]]
     return result
