@@ -13,7 +13,7 @@ import torch
 
 from metfa._arrays import to_host
 from metfa._base.warnings import MetfaWarning, warn
-from metfa.attacks._objective import Objective, Terms
+from metfa.attacks._objective import LossTerms, Objective
 from metfa.attacks.settings import AttackSettings
 
 __all__ = ["Ball", "Best", "descend"]
@@ -207,7 +207,7 @@ def descend(
     return best, dict(curves)
 
 
-def _record(curves: dict[str, np.ndarray], place: tuple[int, int], terms: Terms) -> None:
+def _record(curves: dict[str, np.ndarray], place: tuple[int, int], terms: LossTerms) -> None:
     for name, value in {**terms.values, "loss": terms.total}.items():
         curves[name][place] = value.detach().cpu().numpy()
 

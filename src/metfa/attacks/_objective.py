@@ -16,13 +16,13 @@ from metfa.attacks._softened import soft_backward, softplus
 from metfa.attacks.settings import AttackSettings
 from metfa.calls.called import Called
 
-__all__ = ["Objective", "Terms", "map_term", "softened"]
+__all__ = ["LossTerms", "Objective", "map_term", "softened"]
 
 Streams = Callable[[str, int], list[np.random.Generator]]  # purpose, step -> one generator a row
 
 
 @dataclass(frozen=True)
-class Terms:
+class LossTerms:
     """Values of the terms, (batch,) each, and the gradient of their weighted sum with respect to the images."""
 
     values: dict[str, torch.Tensor]
@@ -96,15 +96,15 @@ class Objective:
     defence: Any
     streams: Streams
 
-    def prediction(self, images: torch.Tensor) -> Terms:
+    def prediction(self, images: torch.Tensor) -> LossTerms:
         """The prediction's term alone."""
         with torch.enable_grad():
             leaf = images.detach().requires_grad_()
             value = self._prediction(leaf)
             (gradient,) = torch.autograd.grad(value.sum(), leaf)
-        return Terms({"prediction": value.detach()}, value.detach(), gradient)
+        return LossTerms({"prediction": value.detach()}, value.detach(), gradient)
 
-    def __call__(self, images: torch.Tensor, step: int, progress: float) -> Terms:
+    def __call__(self, images: torch.Tensor, step: int, progress: float) -> LossTerms:
         """All terms at a step; weights and softening depend on `progress`, from 0 to 1."""
         weights = self.settings.weights(progress)
         values: dict[str, torch.Tensor] = {}
@@ -132,7 +132,7 @@ class Objective:
                 _warn_of_flat(through, values["defence"], "the defence")
             gradient = gradient + weights["defence"] * through
         total = sum(weights[name] * value for name, value in values.items())
-        return Terms(values, torch.as_tensor(total, device=images.device).expand(len(images)), gradient)
+        return LossTerms(values, torch.as_tensor(total, device=images.device).expand(len(images)), gradient)
 
     def _prediction(self, images: torch.Tensor) -> torch.Tensor:
         scores = self.called(images.clone())  # it may work in place

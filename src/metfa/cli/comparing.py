@@ -101,7 +101,7 @@ def compare(
         check_new(out, CHANGES, overwrite=overwrite)
     given = None if correction is None else correction.value
     analysis = Analysis(alpha, confidence, given, None, palette.value, regions=regions, kinds=kinds_of(kinds))
-    asked = Asked(scale, names, delta, analysis)
+    asked = Question(scale, names, delta, analysis)
     found = pairs_of(before, after)
     alone = [*found.only_before, *found.only_after]
     if fail_on_change and alone:
@@ -141,7 +141,7 @@ def json_of(changes: Changes) -> bytes:
     return (json.dumps({"schema_version": 1, **changes.as_dict()}, indent=1, allow_nan=False) + "\n").encode()
 
 
-class Asked(NamedTuple):
+class Question(NamedTuple):
     """What is asked about each pair of results."""
 
     scale: str
@@ -204,7 +204,7 @@ def _cautions(found: Pairs, before: Path, after: Path) -> list[tuple[str, str]]:
 
 def _write(
     out: Path,
-    asked: Asked,
+    asked: Question,
     pairs: list[Pair],
     parts: list[Parts | None],
     text: str,

@@ -12,7 +12,7 @@ from metfa._base.percents import counted, percent
 from metfa._base.validation import brief
 from metfa.evaluation._measures import Measure
 from metfa.evaluation.directions import better_of
-from metfa.evaluation.layouts import average, described, samples_shown, terms_shown
+from metfa.evaluation.metric_tables import average, described, samples_shown, terms_shown
 from metfa.evaluation.notes import about_failures
 from metfa.evaluation.paired import checked_correction, minus, verdicts
 from metfa.evaluation.references import MAPS, Reference, check_alike, identities, reference_of, refusal_of

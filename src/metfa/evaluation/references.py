@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from metfa._base.validation import brief, did_you_mean
 from metfa.evaluation._identity import identity
 from metfa.evaluation._measures import Measure
-from metfa.evaluation.layouts import beside
+from metfa.evaluation.metric_tables import beside
 from metfa.evaluation.selection import Entry, measure_named
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 from metfa._base.lazy import needs_extra
 from metfa.evaluation._figures import BESIDE_MSTD
 from metfa.evaluation.differences import check_alone, difference_table, has_differences
-from metfa.evaluation.layouts import faithfulness_table, samples_table, stability_table
+from metfa.evaluation.metric_tables import faithfulness_table, samples_table, stability_table
 from metfa.evaluation.selection import Entry, Selection, entry_of, measure_named
 from metfa.evaluation.study import Study
 from metfa.evaluation.tables import Table

@@ -13,7 +13,7 @@ from torch import nn
 
 from metfa.calls.behind import owner_of
 from metfa.calls.inputs import SHAPES
-from metfa.explainers._layouts import Layouts, channels_first
+from metfa.explainers._channel_axes import ChannelAxes, channels_first
 from metfa.explainers._places import Places, Tokens
 
 __all__ = ["CONVOLUTIONS", "Reshaping", "Watch", "check_layer", "layer_of", "name_of", "watched"]
@@ -63,7 +63,7 @@ class Watch:
     The feature map is the output of the last module, leaf or container, that has the same height and width: behind
     batch normalisation, activation and the sum of a residual block, before pooling. It is kept by reference, so that a
     function which works on it in place (DenseNet's ReLU) is seen. The output of a named layer is copied as it leaves
-    the layer. Where its channels are is known from the functions that work on it, see `Layouts`, or from
+    the layer. Where its channels are is known from the functions that work on it, see `ChannelAxes`, or from
     `reshape_transform`.
 
     In a transformer that convolution only cuts patches. Where its tokens lie in the image is seen, see `Places`. There
@@ -81,7 +81,7 @@ class Watch:
     ) -> None:
         self.model, self.size = model, size
         self.n_axes = n_axes if size is None else len(size)
-        self.layouts, self.places = Layouts(self.n_axes), Places(size, n_axes)
+        self.channel_axes, self.places = ChannelAxes(self.n_axes), Places(size, n_axes)
         self.reshape_transform = reshape_transform
         self.named = None if layer is None else layer_of(model, layer)
         self.module: nn.Module | None = self.named
@@ -101,17 +101,17 @@ class Watch:
             self._tokens = module, output
             if _normalises(module):
                 self._norms[self.places.n_attentions] = module, output
-        elif self._is_map(output) and self.layouts.channel_axis(output) == self.layouts.last:
+        elif self._is_map(output) and self.channel_axes.channel_axis(output) == self.channel_axes.last:
             if output.shape[1:-1].numel() > 1:
-                self.layouts.since = tuple(output.shape)
+                self.channel_axes.since = tuple(output.shape)
                 self._pixels, self._pixels_at = (module, output), self.places.n_attentions
         elif self._is_map(output) and output.shape[2:].numel() > 1:
             same_size = self.output is not None and output.shape[2:] == self.output.shape[2:]
-            if self.n_axes == 1 and self.layouts.shown_axis(output) == self.layouts.last:
+            if self.n_axes == 1 and self.channel_axes.shown_axis(output) == self.channel_axes.last:
                 return
             if same_size or isinstance(module, CONVOLUTIONS[self.n_axes]):
                 self.module, self.output = module, output
-                self.layouts.since = None
+                self.channel_axes.since = None
 
     @property
     def name(self) -> str:
@@ -140,7 +140,7 @@ class Watch:
 
     def averaged_maps(self, n_rows: int) -> Iterator[torch.Tensor]:
         """Last feature maps (batch, channels, height, width) that a classifier may average; `name` is the latest's."""
-        if self.module is not None and self.layouts.since is None:
+        if self.module is not None and self.channel_axes.since is None:
             yield self._of_rows(self.output, n_rows)
         for candidate in (self._pixels, self._tokens):
             if candidate is not None and len(candidate[1]) == n_rows:
@@ -165,7 +165,7 @@ class Watch:
         if tokens is not None:
             return tokens
         shape = tuple(self.output.shape)
-        axis = self.layouts.channel_axis(self.output, self.size) if len(shape) == self.n_axes + 2 else None
+        axis = self.channel_axes.channel_axis(self.output, self.size) if len(shape) == self.n_axes + 2 else None
         if axis is None:
             what = (
                 "tokens" if len(shape) < self.n_axes + 2 else "a map whose channels may be its second or its last axis"
@@ -173,7 +173,7 @@ class Watch:
             named = f"`layer={self.name}` and " if self.named is None else ""
             raise ValueError(
                 f"`layer` {self.name} gives {what}, of shape {shape}: write {named}how it lies in the input, such as "
-                f"{self.layouts.reshape_for(shape)}; or name another layer"
+                f"{self.channel_axes.reshape_for(shape)}; or name another layer"
             )
         return None if axis == 1 else channels_first
 
@@ -181,7 +181,7 @@ class Watch:
         if not isinstance(output, torch.Tensor) or output.ndim != 3 or output.shape[2] == 1:
             return None  # one number behind a pooling is no token
         if self.n_axes == 1:  # a map of series has three axes, too
-            shown = self.layouts.shown_axis(output)
+            shown = self.channel_axes.shown_axis(output)
             if shown == 1 or (shown is None and not self.places.follows(output)):
                 return None
         return self.places.of_tensor(output)
@@ -191,13 +191,13 @@ class Watch:
 
     def _choose_in_a_transformer(self, n_rows: int) -> None:
         """Take a layer of tokens, or one with channels last, where these follow the last convolution's feature map."""
-        if self.layouts.since is None:
+        if self.channel_axes.since is None:
             return
         before_last = self.places.n_attentions - 1
         chosen = self._pixels if self._pixels_at >= before_last else self._norms.get(before_last)
         if chosen is not None and len(chosen[1]) == n_rows:
             self.module, self.output = chosen
-            self.layouts.since = None
+            self.channel_axes.since = None
 
     def _require_a_last(self, instead: str) -> None:
         if self.module is None:
@@ -205,10 +205,10 @@ class Watch:
                 "`model` has no convolution that gives a feature map of more than one pixel (for a larger input, it "
                 f"may have); {instead}"
             )
-        if self.layouts.since is not None:
+        if self.channel_axes.since is not None:
             raise ValueError(
                 f"the last convolution's feature map {self.name}, of shape {tuple(self.output.shape)}, is not the last "
-                f"of `model`: tokens or a map with channels last, of shape {self.layouts.since}, follow it, as in "
+                f"of `model`: tokens or a map with channels last, of shape {self.channel_axes.since}, follow it, as in "
                 f"transformers; {instead}"
             )
 
@@ -256,7 +256,7 @@ def watched(
     modules = owner_of(model).modules() if watch.named is None else (watch.named,)
     hooks = [module.register_forward_hook(watch.see) for module in modules]
     try:
-        with watch.places, watch.layouts:
+        with watch.places, watch.channel_axes:
             yield watch
     finally:
         for hook in hooks:

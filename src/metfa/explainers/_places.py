@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
 from metfa.calls.functions_as_layers import name_of
-from metfa.explainers._layouts import MOVES, NORMS, STAYS, clearly_other_aspect, on_axis_1
+from metfa.explainers._channel_axes import MOVES, NORMS, STAYS, clearly_other_aspect, on_axis_1
 
 __all__ = ["Places", "Tokens"]
 

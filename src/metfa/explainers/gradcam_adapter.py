@@ -146,7 +146,7 @@ class GradCAMMethod:
                 shape = tuple(watch.output.shape)
                 wrong, right = "height", "`reshape_transform=lambda output: output.permute(0, 3, 1, 2)`"
                 if len(shape) == 3:
-                    wrong, right = "tokens", watch.layouts.reshape_for(shape)
+                    wrong, right = "tokens", watch.channel_axes.reshape_for(shape)
                 raise ValueError(
                     f"`method` reads layer {watch.name}, of shape {shape}, with its {wrong} as channels: make it with "
                     f"{right}"

@@ -19,7 +19,6 @@ from metfa.calls.no_gradient import gradient_expected
 from metfa.calls.parts import asked_scores
 from metfa.calls.row_dependence import row_by_row
 from metfa.calls.targets import row_targets
-from metfa.explainers._attention_pass import AttentionPass
 from metfa.explainers._composites import (
     BOXED,
     PAPER,
@@ -31,6 +30,7 @@ from metfa.explainers._composites import (
 )
 from metfa.explainers._leaves import Leaves
 from metfa.explainers._relevance import RelevancePass
+from metfa.explainers._ruled_pass import RuledPass
 from metfa.explainers._supported_layers import check_layers
 from metfa.explainers.heatmaps import check_channel_axis, check_differentiable, finished
 from metfa.explainers.shares import LOST, Shares
@@ -250,7 +250,7 @@ class LRP:
             model, leaf = self._in_full_precision(row.detach())
             leaf = self.called.laid_out(leaf).requires_grad_()
             leaves = Leaves(model)
-            forward = AttentionPass(model, conservative=CONSERVATIVE[self.composite], leaves=leaves)
+            forward = RuledPass(model, conservative=CONSERVATIVE[self.composite], leaves=leaves)
             with forward.watching(leaf):
                 scores = asked_scores(model, leaf)
             chosen = chosen_scores(scores, None if target is None else [target], leaf)
@@ -260,7 +260,7 @@ class LRP:
     def _pass_of(self, model: nn.Module, leaf: torch.Tensor, inputs: torch.Tensor) -> tuple[nn.Module, Any]:
         """The model that is asked, a copy where canonisers change it, and the pass under the composite's rules."""
         if self.composite in CONSERVATIVE:
-            return model, AttentionPass(model, conservative=CONSERVATIVE[self.composite])
+            return model, RuledPass(model, conservative=CONSERVATIVE[self.composite])
         composite = self._composite_of(model, leaf)
         if composite.canonizers:
             model = deepcopy(model)

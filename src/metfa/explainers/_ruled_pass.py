@@ -31,7 +31,7 @@ from metfa.explainers._leaves import Leaves
 from metfa.explainers._supported_layers import MOVING_FUNCTIONS, refuse_functions
 from metfa.explainers._unfolded_attention import unfolded_attention, unfolded_multi_head
 
-__all__ = ["AttentionPass"]
+__all__ = ["RuledPass"]
 
 MULTI_HEAD = "multi_head_attention_forward"
 SCALINGS = ADDITIONS | {
@@ -52,7 +52,7 @@ MOVES = MOVING_FUNCTIONS - JOINS - CHANGING
 ACTIVATIONS = ("transformers.activations", "timm.layers.activations", "timm.layers.activations_me")
 
 
-class AttentionPass(TorchFunctionMode):
+class RuledPass(TorchFunctionMode):
     """One forward pass under the rules; with `leaves` it also finds what the model's own constants contribute."""
 
     def __init__(self, model: nn.Module, *, conservative: bool, leaves: Leaves | None = None) -> None:

@@ -15,7 +15,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from metfa.calls.functions_as_layers import name_of
 
-__all__ = ["MOVES", "NORMS", "STAYS", "Layouts", "channels_first", "clearly_other_aspect", "on_axis_1"]
+__all__ = ["MOVES", "NORMS", "STAYS", "ChannelAxes", "channels_first", "clearly_other_aspect", "on_axis_1"]
 
 # Functions that take and give channels on axis 1; an "N" is the number of the other axes.
 AXIS_1 = {
@@ -59,7 +59,7 @@ class Seen:
     axes: set[int] = field(default_factory=set)
 
 
-class Layouts(TorchFunctionMode):
+class ChannelAxes(TorchFunctionMode):
     """Follows feature maps through one forward pass, and sees which functions work along which axis.
 
     A feature map has `n_axes` axes beside batch and channels.
