@@ -50,5 +50,5 @@ for name, map_ in maps.items():
     print(f"{name}: RO {result.score[0]:.3f}, of single draws {result.ratios[:, 0].round(3)}")
 
 # %%
-# Does smoothing cost faithfulness? Only a data set can answer this, with standard errors over its pictures: see
-# :doc:`/howto/studies`.
+# Does smoothing cost faithfulness? Only a data set can answer this: :doc:`/background/claims` has what we measured, and
+# :doc:`/howto/studies` shows how you do it with yours.

@@ -95,7 +95,8 @@ HTML(text.render_html(sample, correction="bonferroni"))
 # -----------------------------------
 #
 # For one sentence this says little, but it shows how to ask. Leave out the best words and see how far the probability
-# of the class falls, also for noisy sentences. A study of many sentences says more: :doc:`/howto/texts`.
+# of the class falls, also for noisy sentences. A study of many sentences says more: on the clean text the best words of
+# one explanation are the more faithful ones (:doc:`/background/claims`).
 
 strong = text.SenseSynonyms(1)
 rfdt = metfa.metrics.robust(text.fdt, noise=strong, n_outer=10, rng=0)

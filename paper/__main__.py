@@ -30,6 +30,9 @@ def order(data: Path, classifier: Path) -> Iterator[tuple[str, list[str]]]:
             yield script, [*sentences, "--copies", copies]
             yield script, [*posts, "--copies", copies]
     yield "toxic_spans", [*spans, "--copies", "500"]
+    yield "authors_penalty", sentences
+    yield "theorem5", []
+    yield "planted_context", []
     yield "stability", [*photographs, "--explainers", "Gradient"]
     yield "smoothgrad", [*photographs, "--images", "50"]
     yield "alpha", [*photographs, "--images", "50"]

@@ -32,7 +32,7 @@ from metfa._base.pictures import open_image
 from metfa.attacks.detection import SIGNS
 from metfa.sampling.streams import content_digest
 from paper.kept import Kept
-from paper.setting import described, weights, with_results
+from paper.setting import described, digest, weights, with_results
 
 PAPER = {"cam": (0.0934, 0.2785, 0.1705), "lrp": (0.0340, 0.0657, 0.0635), "mask": (0.1453, 0.1667, 0.1648)}
 NOISE = metfa.noise.Uniform(0.1, bounds=(0, 1))
@@ -40,8 +40,8 @@ NOISE = metfa.noise.Uniform(0.1, bounds=(0, 1))
 SMALL = {"grid": 8, "jitter": 0, "mask_blur": explainers.Blur(1.0), "baseline": explainers.Blur(2.0)}
 
 
-def digits_network(seed: int = 0) -> tuple[nn.Module, torch.Tensor]:
-    """A network of ReLUs that classifies digits (32 x 32 pixels), and pictures that it has not seen."""
+def digits_network(seed: int = 0) -> tuple[nn.Module, torch.Tensor, str]:
+    """A network of ReLUs that classifies digits (32 x 32 pixels), pictures that it has not seen, and their digest."""
     from sklearn.datasets import load_digits
 
     data = load_digits()
@@ -68,16 +68,17 @@ def digits_network(seed: int = 0) -> tuple[nn.Module, torch.Tensor]:
     with torch.no_grad():
         right = (network(pictures[kept]).argmax(1) == classes[kept]).float().mean()
     print(f"digits: {right:.3f} of the pictures not seen are right")
-    return network, pictures[kept]
+    return network, pictures[kept], digest([pictures[kept].numpy().tobytes()])
 
 
-def photographs(folder: Path, n: int) -> tuple[nn.Module, torch.Tensor]:
-    """EfficientNet-Lite0, and photographs in an order drawn once."""
+def photographs(folder: Path, n: int) -> tuple[nn.Module, torch.Tensor, str]:
+    """EfficientNet-Lite0, photographs in an order drawn once, and the digest of all that there are."""
     loaded = metfa.models.load("efficientnet-lite0")
     with (folder / "index.csv").open(encoding="utf-8") as file:
         names = [row["file"] for row in csv.DictReader(file)]
-    order = np.random.default_rng(0).permutation(len(names))[: n + 1]
-    return loaded.module, torch.stack([loaded.preprocess(open_image(folder / names[k]).convert("RGB")) for k in order])
+    order = np.random.default_rng(0).permutation(len(names))
+    pictures = [loaded.preprocess(open_image(folder / names[k]).convert("RGB")) for k in order[: n + 1]]
+    return loaded.module, torch.stack(pictures), digest((folder / names[k]).read_bytes() for k in order)
 
 
 def arguments(options: argparse.Namespace) -> dict:
@@ -136,10 +137,10 @@ def attacked(
     return attacks.targeted(model, explainer, images, [goal], settings=preset, n_first_steps=first, **more, **settings)
 
 
-def measured(name: str, model: nn.Module, pictures: torch.Tensor, options: argparse.Namespace) -> Kept:
+def measured(name: str, model: nn.Module, pictures: torch.Tensor, among: str, options: argparse.Namespace) -> Kept:
     """Figures of both attackers on each picture, kept one by one."""
     strength = {"steps": options.steps, "restarts": options.restarts, "draws": options.draws, "levels": options.budget}
-    setting = {"model": weights(model), "explainer": name, "P": described(NOISE), "n_samples": 10,
+    setting = {"inputs": among, "model": weights(model), "explainer": name, "P": described(NOISE), "n_samples": 10,
                "check_every": options.check_every, "seed": 0, **strength}  # fmt: skip
     words = "-".join(f"{value:g}" for value in strength.values())
     kept, started = Kept.opened(options.results / f"attack-{options.network}-{name}-{words}.csv", setting), monotonic()
@@ -220,13 +221,13 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     metfa.allocator.keep_freed_memory()
     if options.network == "digits":
-        model, pictures = digits_network()
+        model, pictures, among = digits_network()
         pictures = pictures[: options.images + 1]
     else:
-        model, pictures = photographs(options.data, options.images)
+        model, pictures, among = photographs(options.data, options.images)
     heads = ["explainer", "images", "succeeded: unaware, aware", "clean", "m2", "m3", "m4", "m2 of the aware"]
     heads += ["m1's pixels mixed", "paper: m2, m3, m4"]
-    tables = {name: measured(name, model, pictures, options) for name in options.explainers}
+    tables = {name: measured(name, model, pictures, among, options) for name in options.explainers}
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
     for name, kept in tables.items():
         if kept.lines:

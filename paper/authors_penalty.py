@@ -8,6 +8,8 @@ residuals' deviation and `fused` as factors. The steps bⱼ₊₁ - bⱼ are fou
 """
 
 import argparse
+from functools import partial
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,9 @@ from sklearn.linear_model import Lasso
 
 from metfa.text import LEMNA
 from metfa.text.words import words_of
-from paper.text_setting import parser, read
+from paper.kept import Kept
+from paper.setting import described, digest, weights
+from paper.text_setting import Texts, parser, read
 
 
 def scores(model: Any, words: tuple[str, ...], copies: int, rng: np.random.Generator) -> np.ndarray:
@@ -33,19 +37,27 @@ def scores(model: Any, words: tuple[str, ...], copies: int, rng: np.random.Gener
     return np.concatenate([[0], np.cumsum(found)])  # up to the level
 
 
-def main(options: argparse.Namespace) -> None:
-    model, texts, _ = read(options)
-    for copies in options.copies:
-        rng = np.random.default_rng(0)
-        theirs = [scores(model, words_of(text).words, copies, rng) for text in texts]
-        usual = [LEMNA(model, n_perturbations=copies, rng=0).fit([text])[0][0].coefficients for text in texts]
-        for name, maps in (("the authors' penalty", theirs), ("fused = 0.1", usual)):
-            numbers = [len(np.unique(one)) for one in maps]
-            equal = f"{sum(number == 1 for number in numbers)} of {len(maps)} texts have one score for all words"
-            print(
-                f"{copies} copies, {name}: {equal}; scores a text: median {np.median(numbers):g}, most {max(numbers)}"
-            )
+def measured(options: argparse.Namespace, model: Any, texts: Texts, copies: int) -> Kept:
+    """How many different scores the words of each text get, by the authors' penalty and by `LEMNA`; text by text."""
+    usual = partial(LEMNA, n_perturbations=copies)
+    setting = {"inputs": texts.among, "model": weights(model), "usual": described(usual), "copies": copies, "seed": 0}
+    kept = Kept.opened(options.results / f"authors-penalty-{copies}-copies.csv", setting)
+    for text in texts.chosen:
+        unit = digest([text.encode()])
+        if unit in kept.lines or options.finished:
+            continue
+        clock = process_time()
+        theirs = scores(model, words_of(text).words, copies, np.random.default_rng(0))
+        ours = usual(model, rng=0).fit([text])[0][0].coefficients
+        found = {"words": len(theirs), "authors": len(np.unique(theirs)), "usual": len(np.unique(ours))}
+        kept.add(unit, found, process_time() - clock)
+    return kept
 
 
 if __name__ == "__main__":
-    main(parser(__doc__, texts=100, quick=10).parse_args())
+    options = parser(__doc__, texts=100, quick=10).parse_args()
+    model, texts = read(options)
+    for copies in options.copies:
+        kept = measured(options, model, texts, copies)
+        one = {name: sum(number == 1 for number in kept.column(name)) for name in ("authors", "usual")}
+        print(f"{copies} copies, one score for all words: {one} of {len(kept.lines)} texts")

@@ -1,25 +1,43 @@
-"""Figures of kept tables, and cells of tables made of them: means over units, ± 95 % by Student's t."""
+"""Figures of kept tables, and cells of the pages' tables made of them: means over units, ± 95 % by Student's t."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import ttest_1samp
 
+from metfa import stats
 from metfa.evaluation.tables import Cell
-from paper.kept import RESULTS, read
+from paper.kept import RESULTS, VERSION, read
 
-__all__ = ["Found", "cell", "direction", "found", "nothing", "ratio", "size", "stability", "table"]
+__all__ = [
+    "FEWEST", "HOLM", "Found", "Part", "cell", "found", "how", "ratio", "share", "size", "stability", "table",
+    "verdicts",
+]  # fmt: skip
+
+FEWEST = 4  # units from which on an error is shown and a difference judged: Student's t of fewer says nothing
+LEVEL = 0.05
+HOLM = "by paired t-tests at 5 % with Holm's correction for all comparisons of the table"
+
+
+class Part(NamedTuple):
+    """What stands in brackets in the heading, and what stands below it."""
+
+    size: str
+    text: str
 
 
 @dataclass(frozen=True)
 class Found:
-    """The figures of one table, with nan where one is missing."""
+    """The figures of one table, with nan where one is missing, and the settings that they were measured with."""
 
     units: tuple[str, ...]
     columns: dict[str, np.ndarray]
+    setting: dict[str, Any]
 
     def __len__(self) -> int:
         return len(self.units)
@@ -30,18 +48,37 @@ class Found:
     def of(self, units: Iterable[str]) -> Found:
         """Only these units, in this order."""
         places = [self.units.index(unit) for unit in units]
-        return Found(tuple(units), {name: values[places] for name, values in self.columns.items()})
+        return Found(tuple(units), {name: values[places] for name, values in self.columns.items()}, self.setting)
 
 
 def found(name: str, folder: Path = RESULTS) -> Found | None:
-    """The table of that name, if a unit of it is finished."""
+    """The table of that name, if a unit of it is finished.
+
+    Raises
+    ------
+    ValueError
+        For a file that is damaged, or of another version.
+    """
     path = folder / f"{name}.csv"
     if not path.exists():
         return None
     kept = read(path)
+    if kept.setting.get("version") != VERSION:
+        raise ValueError(
+            f"{path} is of version {kept.setting.get('version')}, and pages are made from version {VERSION}: it was "
+            "left as it is; move it away"
+        )
     names = next(iter(kept.lines.values()))
     values = {what: [one if isinstance(one, float) else np.nan for one in kept.column(what)] for what in names}
-    return Found(tuple(kept.lines), {what: np.array(numbers) for what, numbers in values.items()})
+    columns = {what: np.array(numbers) for what, numbers in values.items()}
+    return Found(tuple(kept.lines), columns, kept.setting)
+
+
+def how(one: Found) -> str:
+    """Number of samples and of draws of O_n, as the table says them."""
+    sizes = one.setting["n_samples"]
+    shown = ", ".join(map(str, sizes)) if isinstance(sizes, list) else sizes
+    return f"N = {shown}, {one.setting['n_outer']} draws"
 
 
 def stability(map_: str, outer: str, figure: str = "score", metric: str = "mstd") -> str:
@@ -53,35 +90,22 @@ def stability(map_: str, outer: str, figure: str = "score", metric: str = "mstd"
 
 
 def cell(values: np.ndarray, *, sign: str = "") -> str:
-    """Mean ± 95 %, and how many figures are missing."""
+    """Mean, ± 95 % of `FEWEST` units and more, and how many figures are missing."""
     known = values[np.isfinite(values)]
+    if not len(known):
+        return "–"
+    plus = sign * bool(known.mean() >= 0)
+    missing = f" ({len(values) - len(known)} of {len(values)} missing)" if len(known) < len(values) else ""
     if len(known) > 1 and np.ptp(known) == 0:  # an error of 0 would say more than so many units can
-        return f"{sign * bool(known[0] >= 0)}{known[0]:.4f} in all {len(known)}"
-    shown = str(Cell.of([float(value) if np.isfinite(value) else "missing" for value in values]))
-    return sign * (not shown.startswith(("-", "–"))) + shown
+        return f"{plus}{known[0]:.4f} in all {len(known)}{missing}"
+    error = f" ± {_error(known, 4)}" if len(known) >= FEWEST else ""
+    return f"{plus}{known.mean():.4f}{error}{missing}"
 
 
-def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    header = list(header)
-    lines = [header, ["---"] * len(header), *map(list, rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def size(n: int, planned: int, what: str) -> str:
-    return f"{n} of {planned} {what}".strip() if n < planned else f"{n} {what}".strip()
-
-
-def direction(values: np.ndarray, low: str = "lower", high: str = "higher") -> str:
-    """What a paired difference shows, by its 95 % interval."""
-    known = values[np.isfinite(values)]
-    if len(known) < 2:
-        return "too few to say"
-    one = Cell.of([float(value) for value in known])
-    return "not shown to differ" if abs(one.mean) <= one.half_width else (low if one.mean < 0 else high)
-
-
-def nothing(planned: int, what: str) -> str:
-    return f"*0 of {planned} {what} are finished; `python -m paper` measures them.*"
+def _error(values: np.ndarray, digits: int) -> str:
+    """Half the width of the 95 % interval; never 0."""
+    half, least = Cell.of(values.tolist()).half_width, 10.0**-digits
+    return f"<{least:g}" if half < least / 2 else f"{half:.{digits}f}"
 
 
 def ratio(above: np.ndarray, below: np.ndarray) -> str:
@@ -90,6 +114,39 @@ def ratio(above: np.ndarray, below: np.ndarray) -> str:
     above, below = above[known], below[known]
     if not len(above):
         return "–"
-    found = above.mean() / below.mean()
-    return f"{found:.3f}" + (f" ± {Cell.of(((above - found * below) / below.mean()).tolist()).half_width:.3f}"
-                             if len(above) > 1 else "")  # fmt: skip
+    whole = above.mean() / below.mean()
+    apart = (above - whole * below) / below.mean()
+    if len(above) > 1 and np.ptp(apart) <= 1e-9 * abs(whole):
+        return f"{whole:.3f} in all {len(above)}"
+    return f"{whole:.3f}" + (f" ± {_error(apart, 3)}" if len(above) >= FEWEST else "")
+
+
+def verdicts(differences: Sequence[np.ndarray], words: Sequence[tuple[str, str]]) -> list[str]:
+    """What paired differences show, with the words for "below 0" and "above 0" of each."""
+    known = [values[np.isfinite(values)] for values in differences]
+    judged = [k for k, values in enumerate(known) if len(values) >= FEWEST]
+    pvalues = [1.0 if np.ptp(known[k]) == 0 else float(ttest_1samp(known[k], 0).pvalue) for k in judged]
+    adjusted = dict(zip(judged, np.atleast_1d(stats.holm(pvalues)) if judged else (), strict=True))
+    return [
+        "too few to say" if k not in adjusted
+        else "not shown to differ" if adjusted[k] > LEVEL
+        else words[k][int(values.mean() > 0)]
+        for k, values in enumerate(known)
+    ]  # fmt: skip
+
+
+def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    header = list(header)
+    lines = [header, ["---"] * len(header), *map(list, rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def size(one: Found | None, planned: int, what: str = "") -> str:
+    """How many of the planned units there are."""
+    n = 0 if one is None else len(one)
+    return f"{n} of {planned} {what}".strip() if n < planned else f"{n} {what}".strip()
+
+
+def share(values: np.ndarray) -> str:
+    """Of units of which something is so, in percent."""
+    return f"{100 * values.mean():.0f} %"

@@ -32,7 +32,7 @@ from metfa.segmentation import (
 from paper import espnet
 from paper.kept import Kept
 from paper.road_scenes import CLASSES, read_scenes
-from paper.setting import described, weights, with_results
+from paper.setting import described, digest, weights, with_results
 
 LEAST = 600  # least number of pixels of an object, as in the paper
 PAPER = "the paper's, m ratio and area ratio: tree .9983 and .0198, rider .9904 and .3955, car .9915 and .0800"
@@ -63,9 +63,12 @@ def measured(options: argparse.Namespace, network: torch.nn.Module, name: str, u
     settings["learning_rate"] = options.learning_rate
     if options.baseline == "black":
         settings["baseline"] = 0.0
-    setting = {"model": weights(network), "class": name, "explainer": described(partial(GridSaliency, **settings)),
-               "P and O_n": described(uniform(options.radius)), "n_samples": options.samples, "n_outer": 10,
-               "least pixels": LEAST, "alpha": 0.05, "seed": 0}  # fmt: skip
+    among = digest(scene.picture.read_bytes() for scene in read_scenes(options.data))
+    setting = {
+        "inputs": among, "model": weights(network), "class": name,
+        "explainer": described(partial(GridSaliency, **settings)), "P and O_n": described(uniform(options.radius)),
+        "n_samples": options.samples, "n_outer": 10, "least pixels": LEAST, "alpha": 0.05, "seed": 0,
+    }  # fmt: skip
     address = "-".join(map(str, (options.radius, options.baseline, "x".join(map(str, options.grid)))))
     kept = Kept.opened(options.results / f"context-{name}-{address}.csv", setting)
     seen = 0

@@ -1,13 +1,14 @@
 """Figures that are kept: a small table a measurement, a line a unit. Scripts go on from them, pages are made from them.
 
-A file's first line holds, behind "# ", the settings that its figures were measured with and the number of its units, as
-JSON. Then comes a CSV table: the name of the unit, its seconds, its figures with four digits. A figure that is missing
-has its reason in its place, behind "missing: ".
+A file's first line holds, behind "# ", the settings that its figures were measured with, the number of its units and a
+digest of what follows, as JSON. Then comes a CSV table: the name of the unit, its seconds, its figures with four
+digits. A figure that is missing has its reason in its place, behind "missing: ".
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import math
@@ -97,14 +98,14 @@ class Kept:
         return [line[name] for line in self.lines.values()]
 
     def _text(self) -> str:
-        about = json.dumps({"setting": self.setting, "units": len(self.lines)}, allow_nan=False)
         out = io.StringIO()
-        out.write(f"# {about}\n")
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["unit", *next(iter(self.lines.values()))])
         for unit, line in self.lines.items():
             writer.writerow([unit, *map(_shown, line.values())])
-        return out.getvalue()
+        rest = out.getvalue()
+        about = {"setting": self.setting, "units": len(self.lines), "digest": _digest(rest)}
+        return f"# {json.dumps(about, allow_nan=False)}\n{rest}"
 
 
 def read(path: Path) -> Kept:
@@ -141,7 +142,13 @@ def _parsed(path: Path) -> Kept:
         lines[row[0]] = {name: _figure(text) for name, text in zip(rows[0][1:], row[1:], strict=True)}
     if len(lines) != n_units or not rest.endswith("\n"):
         raise ValueError(f"it says {n_units} units and has {len(lines)}, or its end is missing")
+    if about["digest"] != _digest(rest):
+        raise ValueError("its figures are not those that were kept: its digest says so")
     return Kept(path, setting, lines)
+
+
+def _digest(rest: str) -> str:
+    return hashlib.blake2b(rest.encode(), digest_size=8).hexdigest()
 
 
 def _alone(folder: Path) -> Owner:

@@ -2,12 +2,14 @@
 
 This is not in the paper. Digits lie on textures, and one texture, grass, comes only with the digit 3
 (``examples/planted_context.py``); GridSaliency, P = U(-0.1, 0.1), N = 10. Which digit needs context (images), and which
-pixels are the grass (pixels)?
+pixels are the grass (pixels)? A small network is trained for each seed, and one on textures that do not depend on the
+digit. With one thread, the same machine trains the same networks again.
 
     python -m paper.planted_context
 """
 
 import argparse
+import time
 from functools import partial
 
 import numpy as np
@@ -15,103 +17,86 @@ import torch
 from examples import planted_context
 from sklearn.metrics import roc_auc_score
 
-from metfa import stats
-from metfa.explainers import Blur, mean_colour
+import metfa
+from metfa.explainers import Blur
 from metfa.segmentation import ContextExplanation, GridSaliency, explain_context, predicted_region
+from paper.kept import Kept
+from paper.setting import described, weights, with_results
 
-BASELINES = {"mean": mean_colour, "blur": Blur(10.0), "grey": 0.5}
+__all__ = ["MAPS", "TRAININGS", "WAYS"]
+
+BASELINES = {"blur": Blur(10.0), "grey": 0.5}
 MAPS = ("vanilla", "mean", "smoothed", "lower bound")
+WAYS = ("vanilla", "significant", "as many by vanilla", "as many by mean")
+TRAININGS = ((0, "planted"), (1, "planted"), (2, "planted"), (0, "independent"))
+THRESHOLD, LEAST, N = 0.3, 20, 10
+NOISE = metfa.noise.Uniform(0.1, bounds=(0, 1))
 
 
-def maps_of(one: ContextExplanation) -> dict[str, np.ndarray]:
-    """Context scores of an object, (pixels,)."""
+def figures(one: ContextExplanation, grass: np.ndarray, *, needed: bool) -> dict[str, float | str]:
+    """Mean score and grass found by each map, and what is marked; `grass` is of the pixels of the context."""
     of_context = one.of_context
-    return {
-        "vanilla": of_context.vanilla[0],
-        "mean": of_context.mean()[0],
-        "smoothed": of_context.smoothed()[0],
+    maps = {
+        "vanilla": of_context.vanilla[0], "mean": of_context.mean()[0], "smoothed": of_context.smoothed()[0],
         "lower bound": of_context.confidence_interval().low[0],
-    }
-
-
-def explained(options: argparse.Namespace, network: torch.nn.Module, design, digit: int) -> list[tuple]:
-    """Explanations of images of a digit, with their grass; images where the network does not find it are left out."""
-    rng = np.random.default_rng(options.seed + 1000)
-    scenes = design.draw(options.images, rng, "planted", digit=digit)
-    settings = {"grid": options.grid, "l1_weight": options.l1_weight, "baseline": BASELINES[options.baseline]}
-    explainer = partial(GridSaliency, **settings)
-    found = []
-    for image, target, grass in zip(scenes.images, scenes.target, scenes.grass, strict=True):
-        try:
-            region = predicted_region(network, image, int(target))
-        except ValueError:
-            continue
-        if region.sum() < 20:
-            continue
-        one = explain_context(
-            network, image, int(target), region=region, method=explainer, min_pixels=1, n_samples=10, rng=0
-        )
-        found.append((one, grass.numpy()[~one.region]))
+    }  # fmt: skip
+    found: dict[str, float | str] = {"needed": float(needed)}
+    for name, scores in maps.items():
+        found[f"{name}, mean"] = float(scores.mean())
+        found[f"{name}, AUC"] = float(roc_auc_score(grass, scores)) if needed else "no grass"
+    significant = one.significant(THRESHOLD)[~one.region]
+    marked = {"vanilla": one.above(THRESHOLD)[~one.region], "significant": significant}
+    for name in MAPS[:2]:
+        best = np.argsort(-maps[name], kind="stable")[: int(significant.sum())]
+        marked[f"as many by {name}"] = np.isin(np.arange(len(grass)), best)
+    for way in WAYS:
+        found[f"{way}, grass"] = float(marked[way][grass].mean()) if needed else "no grass"
+        found[f"{way}, rest"] = float(marked[way][~grass].mean()) if needed else float(marked[way].mean())
+        found[f"{way}, any"] = float(marked[way].any())
     return found
 
 
-def shown(found: dict[int, list[tuple]], biased: int, threshold: float) -> None:
-    """Detection by image and by pixel, and the marks where no context is needed."""
-    needy = [digit == biased for digit, ones in found.items() for _ in ones]
-    print(f"{'map':14}{'AUC of images':>16}{'AUC of pixels':>18}{'3, grass':>12}{'3, rest':>12}{'others':>12}")
-    for name in MAPS:
-        means, pixels, levels = [], [], {"grass": [], "rest": [], "others": []}
-        for digit, ones in found.items():
-            for one, grass in ones:
-                scores = maps_of(one)[name]
-                means.append(scores.mean())
-                if digit != biased:
-                    levels["others"].append(scores.mean())
-                    continue
-                levels["grass"].append(scores[grass].mean())
-                levels["rest"].append(scores[~grass].mean())
-                pixels.append(roc_auc_score(grass, scores))
-        figures = "".join(f"{np.mean(values):12.3f}" for values in levels.values())
-        error = np.std(pixels, ddof=1) / np.sqrt(len(pixels))
-        print(f"{name:14}{roc_auc_score(needy, means):16.3f}{np.mean(pixels):11.3f} ± {error:.3f}{figures}")
-    for rule, cut in (
-        (f"threshold {threshold:g}", lambda _: threshold),
-        ("natural break", lambda one: one.threshold(stats.jenks)),
-    ):
-        shares = {"vanilla": {}, "significant": {}}
-        for digit, ones in found.items():
-            for one, grass in ones:
-                h = cut(one)
-                for name, marked in (("vanilla", one.above(h)), ("significant", one.significant(h))):
-                    marked = marked[~one.region]
-                    places = {"3, grass": grass, "3, rest": ~grass} if digit == biased else {"others": grass | ~grass}
-                    for place, where in places.items():
-                        shares[name].setdefault(place, []).append(marked[where].mean())
-                    any_of = "3, images with a mark" if digit == biased else "others, images with a mark"
-                    shares[name].setdefault(any_of, []).append(float(marked.any()))
-        for name, places in shares.items():
-            print(f"{rule}, {name}: " + ", ".join(f"{place} {np.mean(values):.3f}" for place, values in places.items()))
+def measured(options: argparse.Namespace, seed: int, context: str) -> Kept | None:
+    """Figures of the images of each digit by one network, kept image by image."""
+    path = options.results / f"planted-context-{seed}-{context}-{options.baseline}.csv"
+    if options.finished and not path.exists():
+        return None
+    design = planted_context.SMALL
+    network = planted_context.train(design, context, seed=seed, **planted_context.SMALL_TRAINING)
+    explainer = partial(GridSaliency, baseline=BASELINES[options.baseline])
+    setting = {"model": weights(network), "seed": seed, "trained on": context, "explainer": described(explainer),
+               "P": described(NOISE), "n_samples": N, "threshold": THRESHOLD, "least pixels": LEAST}  # fmt: skip
+    kept, started = Kept.opened(path, setting), time.monotonic()
+    for digit in design.digits:
+        scenes = design.draw(options.images, np.random.default_rng([seed, 1000 + digit]), "planted", digit=digit)
+        for place, (image, target, grass) in enumerate(zip(scenes.images, scenes.target, scenes.grass, strict=True)):
+            unit = f"digit {digit}, image {place}"
+            if unit in kept.lines or options.finished or time.monotonic() - started > 3600 * options.hours:
+                continue
+            try:
+                region = predicted_region(network, image, int(target))
+            except ValueError:  # the network does not find the digit
+                continue
+            if region.sum() < LEAST:
+                continue
+            clock = time.process_time()
+            one = explain_context(
+                network, image, int(target), region=region, method=explainer, noise=NOISE, min_pixels=1, n_samples=N,
+                batch_size=1, rng=0,
+            )  # fmt: skip
+            found = figures(one, grass.numpy()[~one.region], needed=digit == design.biased)
+            kept.add(unit, found, time.process_time() - clock)
+    print(f"{path.name}: {len(kept.lines)} images")
+    return kept
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--network", help="file of examples/planted_context.py; by default the small one is trained")
-    parser.add_argument("--unbiased", action="store_true", help="train on textures that do not depend on the digit")
-    parser.add_argument("--seed", type=int, default=0, help="of the small network and of the images")
-    parser.add_argument("--images", type=int, default=30, help="of each digit")
+    parser.add_argument("--images", type=int, default=20, help="of each digit; those that are not found are left out")
     parser.add_argument("--baseline", choices=BASELINES, default="blur")
-    parser.add_argument("--grid", type=int, default=4)
-    parser.add_argument("--l1-weight", type=float, default=0.3)
-    parser.add_argument("--threshold", type=float, default=0.3)
+    with_results(parser)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    if options.network is None:
-        design, context = planted_context.SMALL, "independent" if options.unbiased else "planted"
-        network = planted_context.train(design, context, seed=options.seed, **planted_context.SMALL_TRAINING)
-    else:
-        network, design = planted_context.load(options.network)
-    for row, values in planted_context.check(network, design).items():
-        print(f"mean IoU, {row}: " + ", ".join(f"{name} {value:.2f}" for name, value in values.items()))
-    found = {digit: explained(options, network, design, digit) for digit in design.digits}
-    print("images explained: " + ", ".join(f"{digit}: {len(ones)}" for digit, ones in found.items()))
-    shown(found, design.biased, options.threshold)
+    metfa.allocator.keep_freed_memory()
+    for training in TRAININGS:
+        measured(options, *training)

@@ -57,18 +57,23 @@ class Section:
         Those that were written by hand.
     sentences : list of str
         Paragraphs and items that no "Setting" or "Aside" begins, without what is made from the tables.
+    asides : list of str
+        Paragraphs that "Aside" begins; of what stands above the first heading, all but settings.
     """
 
     heading: str
     has_table: bool
     tables: list[Table]
     sentences: list[str]
+    asides: list[str]
 
 
 def sections(text: str) -> list[Section]:
-    """Of a page; what stands above the first of them is left out."""
-    found = []
-    for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+    """Of a page; the first is what stands above the first heading."""
+    first, *parts = re.split(r"^## ", text, flags=re.MULTILINE)
+    above = [one for one in re.split(r"\n\s*\n", first) if one.strip() and not one.startswith(FREE[0])]
+    found = [Section("", False, [], [], [plain(one) for one in above])]
+    for part in parts:
         heading, _, whole = part.partition("\n")
         body = re.sub(r"<!-- made: \w+ -->.*?<!-- end -->", "", whole, flags=re.DOTALL)
         lines = body.split("\n")
@@ -76,7 +81,8 @@ def sections(text: str) -> list[Section]:
         words = "\n".join("" if line.startswith("|") else line for line in lines)
         paragraphs = [one for one in re.split(r"\n\s*\n|\n(?=- )", words) if one.strip()]
         sentences = [plain(one.strip()) for one in paragraphs if not one.strip().startswith(FREE)]
-        found.append(Section(heading.strip(), bool(tables) or body != whole, tables, sentences))
+        asides = [plain(one.strip()) for one in paragraphs if one.strip().startswith(FREE[1])]
+        found.append(Section(heading.strip(), bool(tables) or body != whole, tables, sentences, asides))
     return found
 
 

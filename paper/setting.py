@@ -2,10 +2,12 @@
 
 import argparse
 import hashlib
+import inspect
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +16,7 @@ import torch
 import metfa
 from metfa import explainers
 from metfa.evaluation import Evaluation
+from metfa.evaluation.inputs import study_inputs
 from metfa.evaluation.units import Unit, units_of
 from metfa.evaluation.worker import Worker, load_model
 from paper.kept import RESULTS, Figures, Kept
@@ -92,7 +95,8 @@ def chosen(options: argparse.Namespace, default: tuple[str, ...]) -> dict:
 def run(options: argparse.Namespace, name: str, **study) -> Evaluation:
     """Evaluate a study with the model and the pictures of the options."""
     inputs = {"inputs": options.data, "limit": options.images, "shuffle": 0}  # not the first files by name
-    return evaluated(options, name, metfa.Study(model=options.model, **inputs, **study))
+    among = digest(path.read_bytes() for path in study_inputs(options.data, None, None, shuffle=0).paths)
+    return evaluated(options, name, metfa.Study(model=options.model, **inputs, **study), among=among)
 
 
 # -- studies that go on
@@ -103,21 +107,24 @@ def evaluated(
     name: str,
     study: metfa.Study,
     *,
+    among: str,
     metrics: Any = None,
     condensed: Callable[[list[dict]], list[dict]] = list,
     named: Callable[[Unit], str] = lambda unit: f"{Path(unit.input).stem} {unit.digest[:8]}",
 ) -> Evaluation:
     """Measure the units that are not kept yet, one explainer after the other for each input.
 
-    `metrics` describes the metrics in the tables' settings, where their own settings cannot; `condensed` makes fewer
-    rows of a unit's; `named` gives a unit its name.
+    `among` is the digest of all inputs that could have been chosen, in their order. `metrics` describes the metrics in
+    the tables' settings, where their own settings cannot; `condensed` makes fewer rows of a unit's; `named` gives a
+    unit its name.
     """
     metfa.allocator.keep_freed_memory()
     model = load_model(study)
     worker, units = Worker(study, model), units_of(study, model)
     kept = {
         explainer: Kept.opened(
-            options.results / file_of(name, explainer, options), setting_of(study, explainer, worker.module, metrics)
+            options.results / file_of(name, explainer, options),
+            {"inputs": among, **setting_of(study, explainer, worker.module, metrics)},
         )
         for explainer in study.methods
     }
@@ -174,13 +181,30 @@ def weights(model: Any) -> str:
 
 
 def described(thing: Any) -> str:
-    """A function or a noise with its settings, in words that stay the same."""
+    """A function or a noise with all its settings, also those left at their defaults, in words that stay the same."""
     if isinstance(thing, partial):
-        given = [*map(described, thing.args), *(f"{name}={described(value)}" for name, value in thing.keywords.items())]
-        return f"{described(thing.func)}({', '.join(given)})"
+        called = [thing.func, *(one for one in thing.args if callable(one))]
+        named = zip(inspect.signature(thing.func).parameters, thing.args, strict=False)
+        placed = {name: value for name, value in named if not callable(value)}
+        given = dict(chain.from_iterable(map(_defaults, called))) | placed | thing.keywords
+        return f"{described(called[-1])}({described(given)})"
     if isinstance(thing, Mapping):
         return ", ".join(f"{name}={described(value)}" for name, value in thing.items())
     return getattr(thing, "__qualname__", None) or repr(thing)
+
+
+def _defaults(called: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
+    for name, parameter in inspect.signature(called).parameters.items():
+        if parameter.default is not parameter.empty:
+            yield name, parameter.default
+
+
+def digest(parts: Iterable[bytes]) -> str:
+    """Of inputs, in their order."""
+    found = hashlib.blake2b(digest_size=8)
+    for part in parts:
+        found.update(len(part).to_bytes(8, "big") + part)
+    return found.hexdigest()
 
 
 def line_of(rows: list[dict[str, Any]]) -> Figures:

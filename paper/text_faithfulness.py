@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from paper.text_setting import AGGREGATES, digest, mean_and_error, paired, parser, read, run
+from paper.setting import digest
+from paper.text_setting import AGGREGATES, mean_and_error, paired, parser, read, run
 from paper.word_curves import METRICS, named, points
 
 N = 10
@@ -88,10 +89,16 @@ if __name__ == "__main__":
     made = parser(__doc__, texts=100, quick=40)
     made.add_argument("--figures", type=Path, help="folder for the figures")
     options = made.parse_args()
-    model, texts, others = read(options)
+    model, texts = read(options)
     draws = 5 if options.quick else 10
-    metrics = points(N, STRENGTHS, draws, tuple(others))
-    about = {"curves": list(METRICS), "words": N, "p": list(STRENGTHS), "draws": draws, "planted in": digest(others)}
+    metrics = points(N, STRENGTHS, draws, tuple(texts.everything))
+    about = {
+        "curves": list(METRICS),
+        "words": N,
+        "p": list(STRENGTHS),
+        "draws": draws,
+        "planted in": digest(text.encode() for text in texts.everything),
+    }
     result = run(options, "text-faithfulness", model, texts, described=about, condensed=condensed, metrics=metrics)
     found = curves(result.to_dataframe())
     shown(found)

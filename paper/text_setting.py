@@ -5,11 +5,10 @@ No script prints a text, because the posts of the toxicity data are offensive.
 
 import argparse
 import csv
-import hashlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -20,7 +19,7 @@ from metfa.evaluation import Evaluation
 from metfa.text import LEMNA, Synonyms
 from metfa.text.models import TrainedBiLSTM
 from metfa.text.words import words_of
-from paper.setting import evaluated, with_results
+from paper.setting import digest, evaluated, with_results
 
 P = Synonyms(0.5)  # P, and O_n in the tables on stability: P(0.5) as in the paper
 AGGREGATES = ("vanilla", "mean", "smoothed")
@@ -42,8 +41,16 @@ def parser(about: str, *, texts: int, quick: int) -> argparse.ArgumentParser:
     return made
 
 
-def read(options: argparse.Namespace) -> tuple[TrainedBiLSTM, list[str], list[str]]:
-    """The model, the chosen texts, and all texts of these lengths; a larger choice only makes the list longer."""
+class Texts(NamedTuple):
+    """The texts that are explained, what could have been chosen as a digest, and all texts of these lengths."""
+
+    chosen: list[str]
+    among: str
+    everything: list[str]
+
+
+def read(options: argparse.Namespace) -> tuple[TrainedBiLSTM, Texts]:
+    """The model and the texts; a larger choice only makes the list longer."""
     torch.set_num_threads(1)  # with more, recurrent networks are slower, and far slower beside other processes
     metfa.allocator.keep_freed_memory()
     model = text.load_model(options.model)
@@ -65,7 +72,7 @@ def read(options: argparse.Namespace) -> tuple[TrainedBiLSTM, list[str], list[st
         f"theirs: {min(lengths)} to {max(lengths)}, mean {np.mean(lengths):.1f}; "
         f"words with synonyms: {np.mean([np.mean(P.coverage(line)) for line in chosen]):.0%}"
     )
-    return model, chosen, everything
+    return model, Texts(chosen, digest(kept[place].encode() for place in order), everything)
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -78,7 +85,7 @@ def run(
     options: argparse.Namespace,
     name: str,
     model: TrainedBiLSTM,
-    texts: list[str],
+    texts: Texts,
     *,
     described: Any = None,
     condensed: Callable[[list[dict]], list[dict]] = list,
@@ -87,14 +94,17 @@ def run(
     """A study of LEMNA, evaluated; no table holds a text, a unit's name is a digest. Other arguments: `evaluated`."""
     made = metfa.Study(
         model=model,
-        inputs=texts,
+        inputs=texts.chosen,
         explainers=dict(lemna(copies, options.components) for copies in options.copies),
         sampling={"synonyms, p = 0.5": P},
         aggregates=AGGREGATES,
         n_samples=10,
         **study,
     )
-    return evaluated(options, name, made, metrics=described, condensed=condensed, named=lambda unit: unit.digest[:16])
+    return evaluated(
+        options, name, made, among=texts.among, metrics=described, condensed=condensed,
+        named=lambda unit: unit.digest[:16],
+    )  # fmt: skip
 
 
 def lemna(copies: int, components: int) -> tuple[str, Any]:
@@ -105,11 +115,6 @@ def lemna(copies: int, components: int) -> tuple[str, Any]:
         f"LEMNA, {copies} copies, K = {components}",
         partial(LEMNA, n_perturbations=copies, n_components=components),
     )
-
-
-def digest(texts: list[str]) -> str:
-    """Of texts, in their order."""
-    return hashlib.blake2b("\0".join(texts).encode(), digest_size=8).hexdigest()
 
 
 def beside(figures: np.ndarray, vanilla: np.ndarray) -> str:

@@ -12,7 +12,7 @@ PAPER = """the paper's, vanilla -> smoothed: toxic comments .1803 -> .0891 (2000
 
 if __name__ == "__main__":
     options = parser(__doc__, texts=100, quick=12).parse_args()
-    model, texts, _ = read(options)
+    model, texts = read(options)
     result = run(
         options,
         "text-stability",

@@ -1,23 +1,30 @@
 """Theorem 5 by simulation: the smoothed map is consistent for the median, and its variance falls as 1 / N.
 
-The script also prints the variance of the mean (SmoothGrad's map) and of the sample median, for several laws. N times
-the variance must level off. Smoothing the median pays if its variance is below that of the mean: this is so for laws
-with heavy tails, but not for the normal law.
+N times the variance of the smoothed median must level off. Smoothing the median pays if its variance is below that of
+the mean (SmoothGrad's map): this is so for laws with heavy tails, but not for the normal law.
+
+    python -m paper.theorem5
 """
 
 import argparse
+from time import process_time
 
 import numpy as np
 
 from metfa import stats
+from paper.kept import Kept
+from paper.setting import with_results
 
+__all__ = ["LAWS", "SIZES"]
+
+SIZES = (10, 30, 100, 300, 1000)
 LAWS = {
     "normal": (lambda rng, shape: rng.normal(size=shape), 0.0),
     "uniform": (lambda rng, shape: rng.uniform(-1, 1, shape), 0.0),
     "Laplace": (lambda rng, shape: rng.laplace(size=shape), 0.0),
-    "Student, 2 degrees": (lambda rng, shape: rng.standard_t(2, shape), 0.0),
+    "Student with 2 degrees of freedom": (lambda rng, shape: rng.standard_t(2, shape), 0.0),
     "exponential": (lambda rng, shape: rng.exponential(size=shape), float(np.log(2))),
-    "nine normal, one wild": (
+    "nine in ten normal and one in ten ten times wider": (
         lambda rng, shape: rng.normal(size=shape) * np.where(rng.random(shape) < 0.1, 10, 1),
         0.0,
     ),
@@ -25,16 +32,21 @@ LAWS = {
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer repetitions")
+    parser.add_argument("--repetitions", type=int, default=4_000)
+    with_results(parser)
     options = parser.parse_args()
-    repetitions = 4_000 if options.quick else 40_000
-    rng = np.random.default_rng(0)
-    print("| law | N | bias of smoothed | N var smoothed | N var median | N var mean | smoothed / mean |")
-    print("|---|---|---|---|---|---|---|")
-    for name, (draw, median) in LAWS.items():
-        for n in (10, 30, 100, 300, 1000):
-            samples = draw(rng, (n, repetitions))
+    setting = {"repetitions": options.repetitions, "confidence_level": 0.95, "seed": 0}
+    kept = Kept.opened(options.results / "theorem5.csv", setting)
+    for place, (name, (draw, median)) in enumerate(LAWS.items()):
+        if name in kept.lines or options.finished:
+            continue
+        clock, rng, figures = process_time(), np.random.default_rng([0, place]), {}
+        for n in SIZES:
+            samples = draw(rng, (n, options.repetitions))
             smoothed, middle, mean = stats.smoothed_median(samples), np.median(samples, axis=0), samples.mean(axis=0)
-            of = [n * values.var() for values in (smoothed, middle, mean)]
-            bias = smoothed.mean() - median
-            print(f"| {name} | {n} | {bias:+.4f} | {of[0]:.3f} | {of[1]:.3f} | {of[2]:.3f} | {of[0] / of[2]:.3f} |")
+            for what, values in (("smoothed", smoothed), ("median", middle), ("mean", mean)):
+                figures[f"{n}, {what}"] = float(n * values.var())
+            figures[f"{n}, bias"] = float(smoothed.mean() - median)
+        kept.add(name, figures, process_time() - clock)
+    for name, line in kept.lines.items():
+        print(f"{name}: " + ", ".join(f"{what} {value}" for what, value in line.items()))

@@ -20,7 +20,7 @@ from metfa.text.models import TrainedBiLSTM
 from metfa.text.words import words_of
 from paper.kept import Kept
 from paper.setting import described, weights
-from paper.text_setting import lemna, mean_and_error, paired, parser, read, rows_of
+from paper.text_setting import Texts, lemna, mean_and_error, paired, parser, read, rows_of
 
 AS_MANY = ("vanilla", "mean", "smoothed")
 WAYS = ("significant", *AS_MANY, "vanilla above its break")
@@ -70,18 +70,18 @@ def figures(sample: AttributionSample, marked: np.ndarray, replaceable: np.ndarr
     return found | {"other words than vanilla": int((taken["vanilla"] != significant).any())}
 
 
-def measured(options: argparse.Namespace, model: TrainedBiLSTM, texts: list[str], copies: int) -> pd.DataFrame:
+def measured(options: argparse.Namespace, model: TrainedBiLSTM, texts: Texts, copies: int) -> pd.DataFrame:
     """Figures of the posts; they are kept in a table (without words), and a run goes on from it."""
     spans = {row["text"]: row["toxic_spans"] for path in options.data for row in rows_of(path)}
     noise = Synonyms(options.p)
     goal = model.class_names.index(options.only)
     _, explainer = lemna(copies, options.components)
-    setting = {"model": weights(model), "explainer": described(explainer), "P": described(noise),
+    setting = {"inputs": texts.among, "model": weights(model), "explainer": described(explainer), "P": described(noise),
                "n_samples": options.samples, "alpha": 0.05, "threshold": described(stats.jenks), "seed": 0}  # fmt: skip
     mixture = f"-k-{options.components}" * (options.components > 1)
     name = f"toxic-spans-{copies}-copies-p-{options.p}-n-{options.samples}{mixture}.csv"
     kept = Kept.opened(options.results / name, setting)
-    posts = {hashlib.blake2b(line.encode(), digest_size=8).hexdigest(): line for line in texts}
+    posts = {hashlib.blake2b(line.encode(), digest_size=8).hexdigest(): line for line in texts.chosen}
     started = time.monotonic()
     for post, line in posts.items():
         if post in kept.lines or options.finished or time.monotonic() - started > 3600 * options.hours:
@@ -143,8 +143,8 @@ if __name__ == "__main__":
     made.add_argument("--samples", type=int, default=10, help="the paper's N")
     made.set_defaults(words=(1, 1000), only="toxic")
     options = made.parse_args()
-    model, texts, everything = read(options)
-    print(f"of {len(everything)} posts in all")
+    model, texts = read(options)
+    print(f"of {len(texts.everything)} posts in all")
     for copies in options.copies:
         rows = measured(options, model, texts, copies)
         print(f"\nLEMNA, {copies} copies")

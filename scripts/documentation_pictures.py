@@ -72,7 +72,8 @@ def attack(folder: Path, picture: Path) -> list[str]:
 
     photo = folder / "coffee.png"
     Image.fromarray(data.coffee()).save(photo)
-    said = metfa("attack", photo, "--target-map", "circle", "--steps", 60, "--out", folder / "attacked")
+    options = ("--target-map", "circle", "--knows", "nothing", "--steps", 60)
+    said = metfa("attack", photo, *options, "--out", folder / "attacked")
     keep(Image.open(folder / "attacked" / "figure.png"), picture)
     return lines_of(said, "attacker knows", "outcome", "explanation", "smoothed", "change")
 

@@ -27,6 +27,7 @@ def test_sentences_are_short():
     ]
     assert not sentences.long_ones("===  ===\n" + 30 * "cell " + "\n===  ===\n")
     pages = [ROOT / "README.md", ROOT / "examples" / "GALLERY_HEADER.rst", *DOCS.glob("*.rst")]
+    pages += (ROOT / "paper").glob("*.md")
     pages += [page for room in ("howto", "background", "reference") for page in (DOCS / room).glob("*.rst")]
     found = {page.stem: sentences.long_ones(page.read_text("utf-8")) for page in pages}
     assert not {page: long for page, long in found.items() if long}

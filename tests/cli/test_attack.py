@@ -39,12 +39,13 @@ def test_a_folder_of_what_came_of_it(attack, tmp_path):
     assert foreign_in(folder) is None
     result = attacks.load_attack(folder / "attack")
     assert done.out.startswith((folder / "report.txt").read_text())
-    assert result.knows == "nothing"
+    assert result.knows == "defence"  # as in Python
     assert result.epsilon == 0.02
     assert result.budget()["linf"][0] <= 0.02
     shown = np.asarray(Image.open(folder / "adversarial.png"))
     assert np.array_equal(shown, np.rint(255 * np.moveaxis(result.rounded.inputs[0], 0, -1)))
-    assert "attacker knows:   nothing about the defence" in done.out
+    assert "attacker knows:   the defence, not its noise" in done.out
+    assert "not tested" not in done.out
     before, after = re.search(r"explanation: +([\d.]+) from the target map before, ([\d.]+) after", done.out).groups()
     assert [float(before), float(after)] == pytest.approx(
         [result.distances["clean"][0], result.distances["adversarial"][0]], abs=1e-4
@@ -81,6 +82,14 @@ def test_a_finished_attack_without_its_report_gets_one(attack, picture, tmp_path
     other = attack("--target-map", "circle")
     assert other.code == 2
     assert "metfa-attack/attack holds a finished attack with inputs=" in other.err
+
+
+def test_an_attacker_who_knows_of_no_defence_does_not_test_it(attack, tmp_path):
+    done = attack("--target-map", "corner", "--knows", "nothing", "--steps", 1)
+    assert attacks.load_attack(tmp_path / "metfa-attack" / "attack").knows == "nothing"
+    assert "attacker knows:   nothing about the defence" in done.out
+    assert "defence:          not tested: an attack that does not know it shows nothing about one that does" in done.out
+    assert "not tested" in (tmp_path / "metfa-attack" / "report.txt").read_text()
 
 
 @pytest.mark.slow

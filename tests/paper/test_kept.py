@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from paper import setting
 from paper.kept import VERSION, Kept, read
 from paper.setting import described, evaluated, line_of, rows_of
 
@@ -100,6 +101,16 @@ def test_another_setting_is_refused_by_name_and_left(path, setting, named):
     assert path.read_bytes() == before
 
 
+def test_a_figure_that_was_changed_by_hand_is_found(path):
+    path.write_text(path.read_text().replace("0.01235", "0.01335"))
+    before = path.read_bytes()
+    with pytest.raises(
+        ValueError, match=r"some.csv is no table of results \(ValueError: its figures are not"
+    ):
+        Kept.opened(path, SETTING)
+    assert path.read_bytes() == before
+
+
 def test_another_version_is_refused_by_name_and_left(path):
     path.write_text(path.read_text().replace(f'"version": {VERSION}', f'"version": {VERSION + 1}'))
     before = path.read_bytes()
@@ -123,7 +134,12 @@ def test_a_unit_is_a_line():
 
 
 def test_functions_are_described_by_their_settings():
-    assert described(partial(metfa.noise.Gaussian, 0.1, bounds=(0, 1))) == "Gaussian(0.1, bounds=(0, 1))"
+    assert described(partial(metfa.noise.Gaussian, 0.1, bounds=(0, 1))) == "Gaussian(bounds=(0, 1), std=0.1)"
+    assert described(partial(metfa.text.LEMNA, n_perturbations=500)).startswith(
+        "LEMNA(n_perturbations=500, n_components=1, fused=0.1,"  # a default that changes is another setting
+    )
+    fast = described(partial(setting.fast, metfa.explainers.RISE, n_masks=100))
+    assert fast.startswith("RISE(precision='exact', n_masks=100, grid=8,")
     assert described(None) == "None"
     assert described({"a": metfa.noise.Brightness}) == "a=Brightness"
 
@@ -159,21 +175,23 @@ def options(folder, **more):
 
 @pytest.mark.filterwarnings("ignore::metfa.MetfaWarning")
 def test_a_script_goes_on_from_what_is_kept(study, tmp_path):
-    first = evaluated(options(tmp_path), "stability", study(limit=2))
+    first = evaluated(options(tmp_path), "stability", study(limit=2), among="a")
     (path,) = tmp_path.iterdir()
     assert (path.name, len(read(path).lines)) == ("stability-sizes-m.csv", 2)
     EXPLAINED.clear()
-    shown = evaluated(options(tmp_path, finished=True), "stability", study())
+    shown = evaluated(options(tmp_path, finished=True), "stability", study(), among="a")
     assert (len(shown.results), sum(EXPLAINED)) == (2, 0)  # the third is not measured
-    late = evaluated(options(tmp_path, hours=-1), "stability", study())
+    late = evaluated(options(tmp_path, hours=-1), "stability", study(), among="a")
     assert (len(late.results), sum(EXPLAINED)) == (2, 0)
-    every = evaluated(options(tmp_path), "stability", study())
+    every = evaluated(options(tmp_path), "stability", study(), among="a")
     assert (len(every.results), len(read(path).lines)) == (3, 3)
     scores = [[row["score"] for row in found.rows if row["metric"] == "mstd"] for found in (first, every)]
     assert scores[1][: len(scores[0])] == scores[0]  # as they are kept, with four digits
     assert "mstd" in str(every.table("mstd"))
     with pytest.raises(ValueError, match=r"another setting \(n_samples\)"):
-        evaluated(options(tmp_path), "stability", study(n_samples=8))
+        evaluated(options(tmp_path), "stability", study(n_samples=8), among="a")
+    with pytest.raises(ValueError, match=r"another setting \(inputs\)"):
+        evaluated(options(tmp_path), "stability", study(), among="b")  # other photographs
 
 
 def test_committed_tables_are_whole():

@@ -1,8 +1,8 @@
 """Detection: do samples of attacked images look different from those of clean images?
 
-Beyond the paper. An attacked map holds for one image; under noise it comes apart. So the single map and the smoothed
-one should differ more for attacked images than for clean ones, and scores should scatter more. How well that separates
-them must be measured, and depends on how much the attacker knew.
+Beyond the paper. A map that an attack made for one image may come apart under noise. Then the single map and the
+smoothed one differ more than for a clean image, and scores scatter more. How well that separates them must be measured,
+and depends on how much the attacker knew: one who knows the defence can reverse the sign.
 """
 
 from __future__ import annotations
@@ -117,9 +117,22 @@ class Detection:
 def detect(clean: AttributionSample, attacked: AttributionSample, *, confidence_level: float = 0.95) -> Detection:
     """Signs of an attack in samples of clean and of attacked images.
 
-    A sign that separates attackers who do not know of a defence says nothing about those who do: on six photographs
-    (CAM) the AUC of "difference" was 1.0 for the first and 0.0 for the second, whose maps agree with their smoothed
-    form better than clean ones do. So measure both, and never take a missing sign for a proof.
+    No sign is reliable. One that separates attackers who do not know of a defence says nothing about those who do, and
+    may miss the first as well. AUC of "difference" (paper/ATTACK_RESULTS.md), with 95 % limits by
+    `Detection.auc_interval`:
+
+    ====================  ======================  ======================
+    images                attacker knows nothing  knows the defence
+    ====================  ======================  ======================
+    CAM, 6 photographs    1.000 (0.69 to 1)       0.000 (0 to 0.31)
+    LRP, 3 photographs    1.000 (0.50 to 1)       0.389 (0.10 to 0.79)
+    CAM, 40 digits        0.514 (0.39 to 0.64)    0.534 (0.41 to 0.65)
+    LRP, 40 digits        0.623 (0.50 to 0.73)    0.556 (0.43 to 0.67)
+    ====================  ======================  ======================
+
+    On the six photographs the sign is reversed: maps of attackers who know the defence agree with their smoothed form
+    better than clean ones do. On digits not even the others were noticed. So measure both kinds of attackers, and never
+    take a missing sign for a proof.
 
     Parameters
     ----------

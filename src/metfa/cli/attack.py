@@ -29,6 +29,7 @@ from metfa.sampling.run import Run
 __all__ = ["attack_picture"]
 
 METHODS = "gradient, smoothgrad, cam, lrp, mask, captum:NAME (of gradients), or package.module:callable"
+UNTESTED = "not tested: an attack that does not know it shows nothing about one that does (--knows defence)"
 
 
 class Knows(str, enum.Enum):
@@ -66,12 +67,13 @@ def attack_picture(
     ] = None,
     restarts: Annotated[int, typer.Option(min=1, help="Starts of the attack; more than one needs a limit.")] = 1,
     adaptive: Annotated[
-        bool, typer.Option("--adaptive", help="The attacker knows the defence: short for --knows defence.")
+        bool, typer.Option("--adaptive", help="The attacker knows the defence: short for --knows defence, the default.")
     ] = False,
     knows: Annotated[
         Knows | None,
         typer.Option(
-            help="What the attacker knows: nothing (the default), the defence, or also the seed of its noise.",
+            help="What the attacker knows: the defence (the default), also the seed of its noise, or nothing, which is "
+            "faster and does not test the defence.",
             show_default=False,
         ),
     ] = None,
@@ -146,13 +148,11 @@ def attack_picture(
 
 def _known(knows: Knows | None, *, adaptive: bool) -> Knows:
     """What the attacker knows, from `--knows` or `--adaptive`, which must agree."""
-    if not adaptive:
-        return knows or Knows.nothing
-    if knows not in (None, Knows.defence):
+    if adaptive and knows not in (None, Knows.defence):
         raise ValueError(
             f"`--adaptive` is short for `--knows defence`, which `--knows {knows.value}` contradicts: give one of them"
         )
-    return Knows.defence
+    return knows or Knows.defence
 
 
 def _map(target_map: str, shape: Any, explainer: Any, pixels: Any) -> np.ndarray:
@@ -212,6 +212,7 @@ def _report(result: Any, class_names: Any, image: str, model: str, method: str) 
             "smoothed",
             f"{found['clean defended'][0]:.4f} before, {found['adversarial defended'][0]:.4f} after",
         ),
+        *([("defence", UNTESTED)] if result.knows == "nothing" else []),
         ("change", f"at most {255 * budget['linf'][0]:.1f} levels of 255, {255 * budget['mean'][0]:.2f} on average"),
         ("picture", "adversarial.png has the network's pixels, in 8 bits: explain it by metfa explain --no-crop"),
         ("time", f"{result.provenance['seconds']:.1f} s, seed {int(result.provenance['rng'], 16)}"),

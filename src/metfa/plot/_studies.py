@@ -51,7 +51,8 @@ def mstd_ratio(
 ) -> OnAxes:
     """Draw the stability of the smoothed map relative to another map, against N or alpha (as in the paper).
 
-    It is the ratio of the means over inputs. Bars are 95 % intervals by Student's t, by the jackknife over inputs.
+    It is the ratio of the means over inputs; the smaller range of a smoothed map is a part of it. Bars are 95 %
+    intervals by Student's t, by the jackknife over inputs.
 
     Parameters
     ----------

@@ -189,6 +189,10 @@ class Smoothed(SampledExplainer):
     differentiable in the inputs if the inner explainer's maps are. It can be used wherever an explainer can, also
     inside `metfa.explain`; `attribute` is for code that expects Captum's interface.
 
+    Smoothed scores vary less, also because their range is smaller. Where noise of another kind comes in, or on the
+    clean input itself, the map of one explanation can be the better one: see the documentation's page on the paper's
+    claims.
+
     Parameters
     ----------
     explainer : callable
