@@ -5,7 +5,9 @@
 
 FOLDER has folders sentiment (train.csv and test.csv), toxicity (train.csv, test.csv, forum_test.csv and spans.csv),
 imagenet-sample (photographs, index.csv), camvid (`paper.road_scenes`) and espnet-camvid (`paper.espnet`). What is left
-when the hours are over is measured by the next run. The classifier of toxic posts is trained where its file is missing.
+when the hours are over is measured by the next run. The classifier of toxic posts is trained where its file is missing,
+and so are the small networks of `paper.planted_context`. Another kind of processor trains others: their tables are then
+refused, and the other scripts go on.
 """
 
 import argparse
@@ -67,10 +69,14 @@ if __name__ == "__main__":
     classifier.parent.mkdir(parents=True, exist_ok=True)
     trained(data, classifier)
     until = time.monotonic() + 3600 * options.hours
+    failed = []
     for script, given in order(data, classifier):
         left = (until - time.monotonic()) / 3600
         if left <= 0:
             break
         print(f"== {script} {' '.join(given)}", flush=True)
         command = [sys.executable, "-m", f"paper.{script}", *given, "--hours", f"{left:.3f}"]
-        subprocess.run(command, check=False, cwd=ROOT)  # noqa: S603 - our own scripts
+        if subprocess.run(command, check=False, cwd=ROOT).returncode:  # noqa: S603 - our own scripts
+            failed.append(script)
+    if failed:
+        sys.exit(f"these ended with an error: {', '.join(failed)}")

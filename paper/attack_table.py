@@ -17,10 +17,10 @@ breaks. Images are attacked one by one, and their figures are kept.
 
 import argparse
 import csv
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from time import monotonic, process_time
+from typing import Any
 
 import numpy as np
 import torch
@@ -98,55 +98,56 @@ def arguments(options: argparse.Namespace) -> dict:
     }
 
 
-def made(name: str, model: nn.Module, network: str) -> Callable:
-    """The explainer of that name."""
+def made(name: str, network: str) -> partial:
+    """The explainer of that name, without its model."""
     if name == "mask":
-        return explainers.MASK(model, n_iterations=100, rng=0, **(SMALL if network == "digits" else {}))
-    return {"cam": explainers.CAM, "lrp": explainers.LRP}[name](model)
+        return partial(explainers.MASK, n_iterations=100, rng=0, **(SMALL if network == "digits" else {}))
+    return partial({"cam": explainers.CAM, "lrp": explainers.LRP}[name])
+
+
+def loss(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """The preset of the attack on an explainer, and what differs from it."""
+    if name == "lrp":
+        return {"settings": "dombrowski", "map_scale": "given", "map_weight": 1000.0, "prediction_weight": 1.0,
+                "softening": None}  # fmt: skip
+    # The network of the digits cannot reach a margin of 10 logits; with 1 the attack can work on the map.
+    more = {"map_weight": 10.0} if name == "cam" else {"margin": 1.0}
+    preset = "adv2-mask" if name == "mask" else "adv2-cam"
+    return {"settings": preset, "n_first_steps": min(50, options.steps), **more}
 
 
 def attacked(
     name: str, model: nn.Module, pictures: torch.Tensor, place: int, knows: str, options: argparse.Namespace
 ) -> attacks.AttackResult:
     """Result of one attacker on the picture at this place."""
-    explainer, images = made(name, model, options.network), pictures[place : place + 1]
+    explainer, images = made(name, options.network)(model), pictures[place : place + 1]
     defence = metfa.Smoothed(explainer, noise=NOISE, n_samples=10, batch_size=5, rng=0)
-    settings = {**arguments(options), "defence": defence, "knows": knows}
+    settings = {**arguments(options), **loss(name, options), "defence": defence, "knows": knows}
     if name == "lrp":
         maps, _ = explainer(pictures[place + 1 : place + 2])
-        return attacks.manipulate(
-            model,
-            explainer,
-            images,
-            target_map=maps,
-            settings="dombrowski",
-            map_scale="given",
-            map_weight=1000.0,
-            prediction_weight=1.0,
-            softening=None,
-            **settings,
-        )
+        return attacks.manipulate(model, explainer, images, target_map=maps, **settings)
     with torch.no_grad():
         scores = model(images)
     step = np.random.default_rng([0, place]).integers(1, scores.shape[1])
-    preset = "adv2-mask" if name == "mask" else "adv2-cam"
-    first = min(50, options.steps)
-    # The network of the digits cannot reach a margin of 10 logits; with 1 the attack can work on the map.
-    more = {"map_weight": 10.0} if name == "cam" else {"margin": 1.0}
     goal = int((scores.argmax(1)[0] + step) % scores.shape[1])
-    return attacks.targeted(model, explainer, images, [goal], settings=preset, n_first_steps=first, **more, **settings)
+    return attacks.targeted(model, explainer, images, [goal], **settings)
 
 
-def measured(name: str, model: nn.Module, pictures: torch.Tensor, among: str, options: argparse.Namespace) -> Kept:
-    """Figures of both attackers on each picture, kept one by one."""
+def measured(
+    name: str, model: nn.Module, pictures: torch.Tensor, among: str, options: argparse.Namespace, until: float
+) -> Kept:
+    """Figures of both attackers on each picture, kept one by one; none is begun after `until`."""
     strength = {"steps": options.steps, "restarts": options.restarts, "draws": options.draws, "levels": options.budget}
-    setting = {"inputs": among, "model": weights(model), "explainer": name, "P": described(NOISE), "n_samples": 10,
-               "check_every": options.check_every, "seed": 0, **strength}  # fmt: skip
+    setting = {
+        "inputs": among, "model": weights(model), "explainer": described(made(name, options.network)),
+        "attack": described({**arguments(options), **loss(name, options)}), "P": described(NOISE), "n_samples": 10,
+        "check_every": options.check_every, "seed": 0, **strength,
+    }  # fmt: skip
     words = "-".join(f"{value:g}" for value in strength.values())
-    kept, started = Kept.opened(options.results / f"attack-{options.network}-{name}-{words}.csv", setting), monotonic()
+    kept = Kept.opened(options.results / f"attack-{options.network}-{name}-{words}.csv", setting)
     for place in range(len(pictures) - 1):
         unit = content_digest(pictures[place].numpy())[:16]
-        if unit in kept.lines or options.finished or monotonic() - started > 3600 * options.hours:
+        if unit in kept.lines or options.finished or monotonic() > until:
             continue
         clock = process_time()
         results = {
@@ -167,7 +168,7 @@ def figures(name: str, model: nn.Module, results: dict, options: argparse.Namesp
         "clean": float(unaware.distances["clean"][0]),
         "m1's pixels mixed": float(np.abs(wanted - mixed).mean()),
     }
-    sampled = partial(metfa.explain, made(name, model, options.network), noise=NOISE, n_samples=10, rng=0, batch_size=5)
+    sampled = partial(metfa.explain, made(name, options.network)(model), noise=NOISE, n_samples=10, rng=0, batch_size=5)
     clean = sampled(torch.as_tensor(unaware.clean.inputs), target=unaware.clean.predictions.tolist())
     for knows, result in results.items():
         found |= {f"{knows}: {part}": float(far[0]) for part, far in result.distances.items() if part != "clean"}
@@ -227,7 +228,8 @@ if __name__ == "__main__":
         model, pictures, among = photographs(options.data, options.images)
     heads = ["explainer", "images", "succeeded: unaware, aware", "clean", "m2", "m3", "m4", "m2 of the aware"]
     heads += ["m1's pixels mixed", "paper: m2, m3, m4"]
-    tables = {name: measured(name, model, pictures, among, options) for name in options.explainers}
+    until = monotonic() + 3600 * options.hours
+    tables = {name: measured(name, model, pictures, among, options, until) for name in options.explainers}
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
     for name, kept in tables.items():
         if kept.lines:

@@ -9,7 +9,7 @@ residuals' deviation and `fused` as factors. The steps bⱼ₊₁ - bⱼ are fou
 
 import argparse
 from functools import partial
-from time import process_time
+from time import monotonic, process_time
 from typing import Any
 
 import numpy as np
@@ -37,14 +37,14 @@ def scores(model: Any, words: tuple[str, ...], copies: int, rng: np.random.Gener
     return np.concatenate([[0], np.cumsum(found)])  # up to the level
 
 
-def measured(options: argparse.Namespace, model: Any, texts: Texts, copies: int) -> Kept:
-    """How many different scores the words of each text get, by the authors' penalty and by `LEMNA`; text by text."""
+def measured(options: argparse.Namespace, model: Any, texts: Texts, copies: int, until: float) -> Kept:
+    """How many different scores the words of each text get, by the authors' penalty and by `LEMNA`, text by text."""
     usual = partial(LEMNA, n_perturbations=copies)
     setting = {"inputs": texts.among, "model": weights(model), "usual": described(usual), "copies": copies, "seed": 0}
     kept = Kept.opened(options.results / f"authors-penalty-{copies}-copies.csv", setting)
     for text in texts.chosen:
         unit = digest([text.encode()])
-        if unit in kept.lines or options.finished:
+        if unit in kept.lines or options.finished or monotonic() > until:
             continue
         clock = process_time()
         theirs = scores(model, words_of(text).words, copies, np.random.default_rng(0))
@@ -57,7 +57,8 @@ def measured(options: argparse.Namespace, model: Any, texts: Texts, copies: int)
 if __name__ == "__main__":
     options = parser(__doc__, texts=100, quick=10).parse_args()
     model, texts = read(options)
+    until = monotonic() + 3600 * options.hours
     for copies in options.copies:
-        kept = measured(options, model, texts, copies)
+        kept = measured(options, model, texts, copies, until)
         one = {name: sum(number == 1 for number in kept.column(name)) for name in ("authors", "usual")}
         print(f"{copies} copies, one score for all words: {one} of {len(kept.lines)} texts")

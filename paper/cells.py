@@ -19,7 +19,7 @@ __all__ = [
     "verdicts",
 ]  # fmt: skip
 
-FEWEST = 4  # units from which on an error is shown and a difference judged: Student's t of fewer says nothing
+FEWEST = 4  # units from which on an error is shown and a difference judged: of fewer Student's t is too wide to help
 LEVEL = 0.05
 HOLM = "by paired t-tests at 5 % with Holm's correction for all comparisons of the table"
 
@@ -109,23 +109,26 @@ def _error(values: np.ndarray, digits: int) -> str:
 
 
 def ratio(above: np.ndarray, below: np.ndarray) -> str:
-    """Ratio of means, ± 95 % by the delta method."""
+    """Ratio of means, ± 95 % by the delta method; none where the denominator is not clearly apart from 0."""
     known = np.isfinite(above) & np.isfinite(below)
+    missing = f" ({(~known).sum()} of {len(known)} missing)" if not known.all() else ""
     above, below = above[known], below[known]
-    if not len(above):
+    if not len(above) or below.mean() == 0:
+        return "–"
+    if len(below) >= FEWEST and abs(below.mean()) <= Cell.of(below.tolist()).half_width:
         return "–"
     whole = above.mean() / below.mean()
     apart = (above - whole * below) / below.mean()
     if len(above) > 1 and np.ptp(apart) <= 1e-9 * abs(whole):
-        return f"{whole:.3f} in all {len(above)}"
-    return f"{whole:.3f}" + (f" ± {_error(apart, 3)}" if len(above) >= FEWEST else "")
+        return f"{whole:.3f} in all {len(above)}{missing}"
+    return f"{whole:.3f}" + (f" ± {_error(apart, 3)}" if len(above) >= FEWEST else "") + missing
 
 
 def verdicts(differences: Sequence[np.ndarray], words: Sequence[tuple[str, str]]) -> list[str]:
     """What paired differences show, with the words for "below 0" and "above 0" of each."""
     known = [values[np.isfinite(values)] for values in differences]
     judged = [k for k, values in enumerate(known) if len(values) >= FEWEST]
-    pvalues = [1.0 if np.ptp(known[k]) == 0 else float(ttest_1samp(known[k], 0).pvalue) for k in judged]
+    pvalues = [_pvalue(known[k]) for k in judged]
     adjusted = dict(zip(judged, np.atleast_1d(stats.holm(pvalues)) if judged else (), strict=True))
     return [
         "too few to say" if k not in adjusted
@@ -133,6 +136,12 @@ def verdicts(differences: Sequence[np.ndarray], words: Sequence[tuple[str, str]]
         else words[k][int(values.mean() > 0)]
         for k, values in enumerate(known)
     ]  # fmt: skip
+
+
+def _pvalue(differences: np.ndarray) -> float:
+    if np.ptp(differences) == 0:  # Student's t knows no spread of 0
+        return float(differences[0] == 0)
+    return float(ttest_1samp(differences, 0).pvalue)
 
 
 def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -149,4 +158,4 @@ def size(one: Found | None, planned: int, what: str = "") -> str:
 
 def share(values: np.ndarray) -> str:
     """Of units of which something is so, in percent."""
-    return f"{100 * values.mean():.0f} %"
+    return f"{100 * np.nanmean(values):.0f} %"

@@ -23,12 +23,13 @@ from metfa.segmentation import ContextExplanation, GridSaliency, explain_context
 from paper.kept import Kept
 from paper.setting import described, weights, with_results
 
-__all__ = ["MAPS", "TRAININGS", "WAYS"]
+__all__ = ["BASELINES", "MAPS", "TRAININGS", "WAYS"]
 
 BASELINES = {"blur": Blur(10.0), "grey": 0.5}
 MAPS = ("vanilla", "mean", "smoothed", "lower bound")
 WAYS = ("vanilla", "significant", "as many by vanilla", "as many by mean")
 TRAININGS = ((0, "planted"), (1, "planted"), (2, "planted"), (0, "independent"))
+DESIGN = planted_context.SMALL
 THRESHOLD, LEAST, N = 0.3, 20, 10
 NOISE = metfa.noise.Uniform(0.1, bounds=(0, 1))
 
@@ -56,22 +57,25 @@ def figures(one: ContextExplanation, grass: np.ndarray, *, needed: bool) -> dict
     return found
 
 
-def measured(options: argparse.Namespace, seed: int, context: str) -> Kept | None:
-    """Figures of the images of each digit by one network, kept image by image."""
-    path = options.results / f"planted-context-{seed}-{context}-{options.baseline}.csv"
-    if options.finished and not path.exists():
-        return None
-    design = planted_context.SMALL
-    network = planted_context.train(design, context, seed=seed, **planted_context.SMALL_TRAINING)
-    explainer = partial(GridSaliency, baseline=BASELINES[options.baseline])
-    setting = {"model": weights(network), "seed": seed, "trained on": context, "explainer": described(explainer),
-               "P": described(NOISE), "n_samples": N, "threshold": THRESHOLD, "least pixels": LEAST}  # fmt: skip
-    kept, started = Kept.opened(path, setting), time.monotonic()
-    for digit in design.digits:
-        scenes = design.draw(options.images, np.random.default_rng([seed, 1000 + digit]), "planted", digit=digit)
+def checked(options: argparse.Namespace, network: torch.nn.Module, seed: int, context: str) -> None:
+    """Mean IoU of the network on 3s and on other digits, with grass and without: does it need the grass?"""
+    kept = Kept.opened(options.results / f"planted-network-{seed}-{context}.csv", {"model": weights(network)})
+    for row, values in planted_context.check(network, DESIGN).items():
+        if row not in kept.lines:
+            kept.add(row, values, 0)
+
+
+def measured(options: argparse.Namespace, network: torch.nn.Module, name: str, baseline: str, until: float) -> Kept:
+    """Figures of the images of each digit by one network, kept image by image; none is begun after `until`."""
+    explainer, seed = partial(GridSaliency, baseline=BASELINES[baseline]), int(name.partition("-")[0])
+    setting = {"model": weights(network), "explainer": described(explainer), "P": described(NOISE), "n_samples": N,
+               "threshold": THRESHOLD, "least pixels": LEAST}  # fmt: skip
+    kept = Kept.opened(options.results / f"planted-context-{name}-{baseline}.csv", setting)
+    for digit in DESIGN.digits:
+        scenes = DESIGN.draw(options.images, np.random.default_rng([seed, 1000 + digit]), "planted", digit=digit)
         for place, (image, target, grass) in enumerate(zip(scenes.images, scenes.target, scenes.grass, strict=True)):
             unit = f"digit {digit}, image {place}"
-            if unit in kept.lines or options.finished or time.monotonic() - started > 3600 * options.hours:
+            if unit in kept.lines or time.monotonic() > until:
                 continue
             try:
                 region = predicted_region(network, image, int(target))
@@ -84,19 +88,24 @@ def measured(options: argparse.Namespace, seed: int, context: str) -> Kept | Non
                 network, image, int(target), region=region, method=explainer, noise=NOISE, min_pixels=1, n_samples=N,
                 batch_size=1, rng=0,
             )  # fmt: skip
-            found = figures(one, grass.numpy()[~one.region], needed=digit == design.biased)
+            found = figures(one, grass.numpy()[~one.region], needed=digit == DESIGN.biased)
             kept.add(unit, found, time.process_time() - clock)
-    print(f"{path.name}: {len(kept.lines)} images")
+    print(f"{kept.path.name}: {len(kept.lines)} images", flush=True)
     return kept
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=int, default=20, help="of each digit; those that are not found are left out")
-    parser.add_argument("--baseline", choices=BASELINES, default="blur")
     with_results(parser)
     options = parser.parse_args()
     torch.set_num_threads(1)
     metfa.allocator.keep_freed_memory()
-    for training in TRAININGS:
-        measured(options, *training)
+    until = time.monotonic() + 3600 * options.hours
+    for seed, context in TRAININGS:
+        if options.finished or time.monotonic() > until:
+            break
+        network = planted_context.train(DESIGN, context, seed=seed, **planted_context.SMALL_TRAINING)
+        checked(options, network, seed, context)
+        for baseline in BASELINES:
+            measured(options, network, f"{seed}-{context}", baseline, until)

@@ -7,7 +7,7 @@ the mean (SmoothGrad's map): this is so for laws with heavy tails, but not for t
 """
 
 import argparse
-from time import process_time
+from time import monotonic, process_time
 
 import numpy as np
 
@@ -18,11 +18,13 @@ from paper.setting import with_results
 __all__ = ["LAWS", "SIZES"]
 
 SIZES = (10, 30, 100, 300, 1000)
+CHUNK = 4_000  # repetitions at a time
+NO_VARIANCE = "Student with 2 degrees of freedom"
 LAWS = {
     "normal": (lambda rng, shape: rng.normal(size=shape), 0.0),
     "uniform": (lambda rng, shape: rng.uniform(-1, 1, shape), 0.0),
     "Laplace": (lambda rng, shape: rng.laplace(size=shape), 0.0),
-    "Student with 2 degrees of freedom": (lambda rng, shape: rng.standard_t(2, shape), 0.0),
+    NO_VARIANCE: (lambda rng, shape: rng.standard_t(2, shape), 0.0),
     "exponential": (lambda rng, shape: rng.exponential(size=shape), float(np.log(2))),
     "nine in ten normal and one in ten ten times wider": (
         lambda rng, shape: rng.normal(size=shape) * np.where(rng.random(shape) < 0.1, 10, 1),
@@ -32,21 +34,27 @@ LAWS = {
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=4_000)
+    parser.add_argument("--repetitions", type=int, default=40_000)
     with_results(parser)
     options = parser.parse_args()
-    setting = {"repetitions": options.repetitions, "confidence_level": 0.95, "seed": 0}
-    kept = Kept.opened(options.results / "theorem5.csv", setting)
+    setting = {"repetitions": options.repetitions, "n_samples": list(SIZES), "confidence_level": 0.95, "seed": 0}
+    kept, until = Kept.opened(options.results / "theorem5.csv", setting), monotonic() + 3600 * options.hours
     for place, (name, (draw, median)) in enumerate(LAWS.items()):
-        if name in kept.lines or options.finished:
+        if name in kept.lines or options.finished or monotonic() > until:
             continue
         clock, rng, figures = process_time(), np.random.default_rng([0, place]), {}
         for n in SIZES:
-            samples = draw(rng, (n, options.repetitions))
-            smoothed, middle, mean = stats.smoothed_median(samples), np.median(samples, axis=0), samples.mean(axis=0)
-            for what, values in (("smoothed", smoothed), ("median", middle), ("mean", mean)):
-                figures[f"{n}, {what}"] = float(n * values.var())
-            figures[f"{n}, bias"] = float(smoothed.mean() - median)
+            parts = [draw(rng, (n, CHUNK)) for _ in range(options.repetitions // CHUNK)]
+            smoothed, mean = (
+                np.concatenate([of(part) for part in parts]) for of in (stats.smoothed_median, lambda x: x.mean(axis=0))
+            )
+            ratio = smoothed.var() / mean.var()
+            # The delta method for the ratio of two variances of the same samples.
+            squares = [(values - values.mean()) ** 2 / values.var() for values in (smoothed, mean)]
+            error = ratio * (squares[0] - squares[1]).std() / len(mean) ** 0.5
+            figures |= {f"{n}, smoothed": float(n * smoothed.var()), f"{n}, bias": float(smoothed.mean() - median),
+                        f"{n}, ratio": float(ratio), f"{n}, error of ratio": float(error)}  # fmt: skip
+        figures["mean has a variance"] = float(name != NO_VARIANCE)
         kept.add(name, figures, process_time() - clock)
     for name, line in kept.lines.items():
         print(f"{name}: " + ", ".join(f"{what} {value}" for what, value in line.items()))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from paper.cells import HOLM, Found, Part, cell, found, how, ratio, size, stability, table, verdicts
+from paper.cells import FEWEST, HOLM, Found, Part, cell, found, how, ratio, size, stability, table, verdicts
 
 __all__ = ["FIGURES", "NOISES", "alpha", "faithfulness", "gradient", "of_gradient", "others", "smoothgrad"]
 
@@ -139,10 +139,12 @@ def smoothgrad(folder: Path) -> Part:
         ratio(*(one[stability(f"{kind}, normal, {most}", "normal", figure)] for kind in ("smoothed", "mean")))
         for figure in ("score", "level", "over_level")
     )
-    said = (
-        f"- At N = {most} (P = O_n = normal) the smoothed map's mstd is {mstd} of the mean's, and its level {level}; "
-        f"over the level it is {over}."
-    )
+    said = "- Too few photographs to say."
+    if len(one) >= FEWEST:
+        said = (
+            f"- At N = {most} (P = O_n = normal) the smoothed map's mstd is {mstd} of the mean's, its level {level}. "
+            f"Over the level it is {over}."
+        )
     text = f"{one.setting['n_outer']} draws; ratios of means over photographs, ± 95 %."
     header = ["figure", "P", "O_n", *(f"N = {n}" for n in sizes)]
     return Part(about, "\n\n".join([text, table(header, rows), said]))

@@ -7,53 +7,74 @@ from pathlib import Path
 import numpy as np
 
 from metfa.attacks import Detection
-from paper.cells import HOLM, Found, Part, cell, found, how, ratio, size, table, verdicts
-from paper.planted_context import MAPS, TRAININGS, WAYS
+from paper.cells import FEWEST, HOLM, Found, Part, cell, found, how, ratio, size, table, verdicts
+from paper.planted_context import BASELINES, MAPS, TRAININGS, WAYS
 
-__all__ = ["context", "planted"]
+__all__ = ["PLANNED", "context", "planted"]
 
 PLANNED = {"tree": 58, "bicyclist": 4, "car": 47}
 
 
 def planted(folder: Path) -> Part:
-    """Detection of needed context by image and by pixel, and what is marked where none is needed."""
-    tables = {training: found(f"planted-context-{training[0]}-{training[1]}-blur", folder) for training in TRAININGS}
-    known = {training: one for training, one in tables.items() if one is not None}
-    about = f"{sum(map(len, known.values()))} images, {len(known)} of {len(TRAININGS)} networks"
-    biased = {seed: one for (seed, kind), one in known.items() if kind == "planted"}
+    """What the networks need; detection of needed context by image and by pixel; marks where none is needed."""
+    tables = {
+        (training, baseline): found(f"planted-context-{training[0]}-{training[1]}-{baseline}", folder)
+        for baseline in BASELINES for training in TRAININGS
+    }  # fmt: skip
+    known = {key: one for key, one in tables.items() if one is not None}
+    about = f"{sum(map(len, known.values()))} images, {len(known)} of {len(tables)} networks and baselines"
+    biased = {(seed, baseline): one for ((seed, kind), baseline), one in known.items() if kind == "planted"}
     if not biased:
         return Part(about, "")
     rows = [
-        [str(seed), *(_area(one, name) for name in MAPS), *(cell(_of_grass(one, name)) for name in MAPS)]
-        for seed, one in biased.items()
+        [f"{seed}, {baseline}", *(_area(one, name) for name in MAPS), *(cell(_of_grass(one, name)) for name in MAPS)]
+        for (seed, baseline), one in biased.items()
     ]
-    header = ["seed", *(f"images: {name}" for name in MAPS), *(f"pixels: {name}" for name in MAPS)]
-    gaps = [_of_grass(one, name) - _of_grass(one, "vanilla") for one in biased.values() for name in MAPS[1:]]
-    shown = iter(zip(gaps, verdicts(gaps, [("worse", "better")] * len(gaps)), strict=True))
-    apart = [
-        [str(seed), *(f"{cell(gap, sign='+')}, {said}" for gap, said in (next(shown) for _ in MAPS[1:]))]
-        for seed in biased
-    ]
+    header = ["seed, baseline", *(f"images: {name}" for name in MAPS), *(f"pixels: {name}" for name in MAPS)]
+    apart, keys, gaps = [], [], []
+    for baseline in BASELINES:
+        ones = [one for (_, which), one in biased.items() if which == baseline]
+        for name in MAPS[1:] if ones else ():
+            keys.append((baseline, name, len(ones)))
+            gaps.append(np.concatenate([_of_grass(one, name) - _of_grass(one, "vanilla") for one in ones]))
+    shown = verdicts(gaps, [("worse", "better")] * len(gaps))
+    for (baseline, name, networks), gap, said in zip(keys, gaps, shown, strict=True):
+        apart.append([f"{baseline}, {len(gap)} images of {networks} networks", name, cell(gap, sign="+"), said])
     marked = [
-        [f"{seed}{', unbiased' * (kind != 'planted')}", way, *_marked(one, way)]
-        for (seed, kind), one in known.items()
+        [f"{seed}{', unbiased' * (kind != 'planted')}, {baseline}", way, *_marked(one, way)]
+        for ((seed, kind), baseline), one in known.items()
         for way in WAYS
     ]
     where = ["a 3's grass", "a 3's rest (wrong)", "other digits (wrong)", "other digits with any mark"]
     return Part(about, "\n\n".join([
+        "Mean IoU of the networks, by the class and what it lies on:",
+        _networks(folder),
         "Areas under the ROC curve, of images with 95 % limits:",
         table(header, rows),
         f"AUC of pixels minus vanilla's, image by image; what is shown, {HOLM}:",
-        table(["seed", *MAPS[1:]], apart),
-        "The share of the context that is marked at the threshold 0.3:",
-        table(["seed", "marked by", *where], marked),
+        table(["baseline", "map", "difference", "shown"], apart),
+        "The share of the context that is marked at the threshold 0.3 (for the unbiased network all of it is wrong):",
+        table(["seed, baseline", "marked by", *where], marked),
     ]))  # fmt: skip
+
+
+def _networks(folder: Path) -> str:
+    """Mean IoU of each network."""
+    tables = {training: found(f"planted-network-{training[0]}-{training[1]}", folder) for training in TRAININGS}
+    known = {training: one for training, one in tables.items() if one is not None}
+    names = [name for name in next(iter(known.values())).columns if name != "seconds"]
+    rows = [
+        [f"{seed}{', unbiased' * (kind != 'planted')}", unit, *(f"{one[name][k]:.2f}" for name in names)]
+        for (seed, kind), one in known.items()
+        for k, unit in enumerate(one.units)
+    ]
+    return table(["seed", "scenes", *names], rows)
 
 
 def _area(one: Found, name: str) -> str:
     """Area of images by the mean score of their context, with its limits."""
     needed, scores = one["needed"] == 1, one[f"{name}, mean"]
-    if needed.all() or not needed.any():
+    if min(needed.sum(), (~needed).sum()) < FEWEST:
         return "–"
     areas = Detection({name: scores[~needed]}, {name: scores[needed]})
     return "{:.3f} ({:.2f} to {:.2f})".format(areas.auc(name), *areas.auc_interval(name))
@@ -65,10 +86,13 @@ def _of_grass(one: Found, name: str) -> np.ndarray:
 
 
 def _marked(one: Found, way: str) -> list[str]:
+    """Shares of the grass and of the rest; of other digits as many are marked by construction, whatever the way."""
     needed = one["needed"] == 1
+    shares = [cell(one[f"{way}, grass"][needed]), cell(one[f"{way}, rest"][needed])]
+    if way.startswith("as many"):
+        return [*shares, "", ""]
     any_of = one[f"{way}, any"][~needed]
-    parts = [one[f"{way}, grass"][needed], one[f"{way}, rest"][needed], one[f"{way}, rest"][~needed]]
-    return [*map(cell, parts), f"{int(any_of.sum())} of {len(any_of)}"]
+    return [*shares, cell(one[f"{way}, rest"][~needed]), f"{int(any_of.sum())} of {len(any_of)}"]
 
 
 def context(folder: Path) -> Part:

@@ -9,7 +9,10 @@ import numpy as np
 from paper.blocks.images import FIGURES, words_of
 from paper.cells import HOLM, Found, Part, cell, found, how, ratio, share, size, stability, table, verdicts
 
-__all__ = ["STRENGTHS", "of_words", "penalty", "spans", "text_faithfulness", "text_stability", "toxic_spans"]
+__all__ = [
+    "MAPS", "SETS", "SYNONYMS", "of_stability", "of_words", "penalty", "said_of_words", "spans", "text_faithfulness",
+    "text_stability", "toxic_spans",
+]  # fmt: skip
 
 SYNONYMS = "synonyms, p = 0.5"
 MAPS = ("vanilla", f"mean, {SYNONYMS}, 10", f"smoothed, {SYNONYMS}, 10")
@@ -22,15 +25,38 @@ LEMNAS = {  # in words, and in the names of their tables; K: components of the m
 STRENGTHS = (0.0, 0.3, 0.5, 0.7)
 
 
-def text_stability(folder: Path) -> Part:
-    """Each figure of the three maps, and what paired differences show."""
-    tables = {
+Key = tuple[str, str, str]  # data and LEMNA, other map, figure
+
+
+def _tables(folder: Path) -> dict[tuple[str, str], Found | None]:
+    return {
         (data, copies): found(f"text-stability-lemna-{file}-{data}", folder)
         for data in SETS
         for copies, file in LEMNAS.items()
         if not (data == "sentiment" and "K" in copies)
     }
-    rows, keys, gaps, about = [], [], [], ""
+
+
+def _gaps(folder: Path) -> dict[Key, tuple[np.ndarray, str]]:
+    """Smoothed minus another map, text by text, and what it shows."""
+    gaps, words = {}, []
+    for (data, copies), one in _tables(folder).items():
+        for other in MAPS[:2] if one is not None else ():
+            for figure, label in FIGURES.items():
+                gap = one[stability(MAPS[2], SYNONYMS, figure)] - one[stability(other, SYNONYMS, figure)]
+                gaps[f"{data}, {copies}", other.partition(",")[0], label] = gap
+                words.append(words_of(figure))
+    return dict(zip(gaps, zip(gaps.values(), verdicts(list(gaps.values()), words), strict=True), strict=True))
+
+
+def of_stability(folder: Path) -> dict[Key, str]:
+    """What smoothed minus another map shows, by data and LEMNA, other map and figure."""
+    return {key: shown for key, (_, shown) in _gaps(folder).items()}
+
+
+def text_stability(folder: Path) -> Part:
+    """Each figure of the three maps, and what paired differences show."""
+    tables, rows, about = _tables(folder), [], ""
     for (data, copies), one in tables.items():
         label = f"{data}, {copies}"
         if one is None:
@@ -43,19 +69,14 @@ def text_stability(folder: Path) -> Part:
             parts = [ratio(one[stability(map_, SYNONYMS, what)], one[stability("vanilla", SYNONYMS, what)])
                      for what in ("score", "level")] if map_ != "vanilla" else ["", ""]  # fmt: skip
             rows.append([label, size(one, SETS[data]), map_.partition(",")[0], *cells, best, *parts])
-        for other in MAPS[:2]:
-            for figure in FIGURES:
-                keys.append((label, other.partition(",")[0], FIGURES[figure], words_of(figure)))
-                gaps.append(one[stability(MAPS[2], SYNONYMS, figure)] - one[stability(other, SYNONYMS, figure)])
     header = ["data, LEMNA", "texts", "map", *FIGURES.values(), "best 5 in common", "mstd / vanilla's"]
     text = [f"{about}.", table([*header, "level / vanilla's"], rows)] if about else [table(header, rows)]
     text.append("\n".join(
         f"- {data}, {copies}: {share(one[AGREE])} of the noisy texts keep the class of the clean one."
         for (data, copies), one in tables.items() if one is not None and copies == "500 copies"
     ))  # fmt: skip
-    if gaps:
-        shown = verdicts(gaps, [words for *_, words in keys])
-        rows = [[*key[:3], cell(gap, sign="+"), said] for key, gap, said in zip(keys, gaps, shown, strict=True)]
+    if gaps := _gaps(folder):
+        rows = [[*key, cell(gap, sign="+"), said] for key, (gap, said) in gaps.items()]
         header = ["data, LEMNA", "smoothed minus", "figure", "difference", "shown"]
         text += [f"Text by text; what is shown, {HOLM}:", table(header, rows)]
     return Part(_sizes(tables), "\n\n".join(part for part in text if part))
@@ -152,6 +173,18 @@ def toxic_spans(folder: Path) -> Part:
         f"{cell((one['significant hits'] / one['marked'])[everywhere])}, vanilla above its own break "
         f"{cell((one['vanilla above its break hits'] / one['marked'])[everywhere])}.",
     ]
+    with_one = one["marked, replaceable"][some].sum()
+    without = one["marked"][some].sum() - with_one
+    taken = {
+        name: (one[f"{name} hits, replaceable"][some].sum() / with_one,
+               (one[f"{name} hits"] - one[f"{name} hits, replaceable"])[some].sum() / without)
+        for name in ("vanilla", "significant")
+    }  # fmt: skip
+    lines.append(
+        f"- Of the marked words with a synonym vanilla takes {taken['vanilla'][0]:.3f}, and as many significant words "
+        f"take {taken['significant'][0]:.3f}. Of those without one it is {taken['vanilla'][1]:.3f} and "
+        f"{taken['significant'][1]:.3f}."
+    )
     header = ["words", "precision", "recall", "significant minus it: precision", "recall"]
     text = f"P(0.5), 500 copies, N = {one.setting['n_samples']}; what is shown, {HOLM}."
     return Part(about, "\n\n".join([text, table(header, rows), "\n".join(lines)]))

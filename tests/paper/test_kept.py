@@ -104,9 +104,7 @@ def test_another_setting_is_refused_by_name_and_left(path, setting, named):
 def test_a_figure_that_was_changed_by_hand_is_found(path):
     path.write_text(path.read_text().replace("0.01235", "0.01335"))
     before = path.read_bytes()
-    with pytest.raises(
-        ValueError, match=r"some.csv is no table of results \(ValueError: its figures are not"
-    ):
+    with pytest.raises(ValueError, match=r"some.csv is no table of results \(ValueError: its figures are not"):
         Kept.opened(path, SETTING)
     assert path.read_bytes() == before
 

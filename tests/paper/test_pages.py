@@ -1,5 +1,8 @@
 """The pages of results say what their tables say."""
 
+import csv
+import io
+import re
 from itertools import product
 from pathlib import Path
 
@@ -7,8 +10,10 @@ import numpy as np
 import pytest
 from paper import claims, page
 from paper.blocks import BLOCKS
+from paper.blocks.images import of_gradient
 from paper.blocks.summary import summary
-from paper.cells import cell, found, ratio, verdicts
+from paper.blocks.texts import MAPS, SETS, SYNONYMS, of_words, said_of_words
+from paper.cells import cell, found, ratio, stability, verdicts
 from paper.kept import RESULTS, Kept
 from paper.read_pages import numbers, sections
 
@@ -39,7 +44,7 @@ def test_the_documentation_says_what_the_tables_say():
     ("name", "before", "after", "fault"),
     [
         ("ATTACK_RESULTS.md", "**0.0296 ± 0.0040**", "**0.1296 ± 0.0040**", "does not bear out 'CAM, not the same"),
-        ("ATTACK_RESULTS.md", "above .69, or below .31", "above .69, or below .41", "'Of six images such an area"),
+        ("ATTACK_RESULTS.md", "on its side of .5. Of three", "on its side of .8. Of three", "'Of six images an area"),
         ("ATTACK_RESULTS.md", "(.1445 of .3001)", "", "does not bear out 'With two levels"),  # no number
         ("ATTACK_RESULTS.md", "- If the attacker knows the noise too, it fails with two.\n", "",
          "no sentence begins with 'If the attacker knows the noise too'"),
@@ -88,6 +93,22 @@ def alphas(folder, units, *, n=50, draws=10):
     return kept
 
 
+@pytest.mark.parametrize("name", BLOCKS)
+def test_pages_without_any_table_are_made(name, tmp_path):
+    made = page.made(name, text_of(name), tmp_path)
+    assert "nan" not in made
+    assert re.search(r"^## .* \((.* )?0 of \d+", made, re.MULTILINE) or "(0 images, 0 of 8 networks" in made
+    assert claims.faults(name, made) == []
+
+
+def test_the_documentation_says_what_is_unknown(tmp_path):
+    rows = list(csv.DictReader(io.StringIO(summary(tmp_path))))
+    assert {row["so it"] for row in rows} == {"is too early to say"}
+    alphas(tmp_path, dict.fromkeys("abcd", 0.02))
+    rows = list(csv.DictReader(io.StringIO(summary(tmp_path))))
+    assert [row["so it"] for row in rows if "alpha" in row["the paper says"]] == ["holds"]
+
+
 def test_a_table_from_missing_units_says_how_many(tmp_path):
     nothing = page.made("ATTACK_RESULTS.md", text_of("ATTACK_RESULTS.md"), tmp_path)
     assert "strong attackers (CAM 0 of 20, LRP 0 of 10, MASK 0 of 5 photographs)" in nothing
@@ -131,6 +152,7 @@ def test_differences_have_verdicts_together():
     assert verdicts([clear[:3], np.zeros(9), np.array([np.nan])], [words] * 3) == [
         "too few to say", "not shown to differ", "too few to say",
     ]  # fmt: skip
+    assert verdicts([np.full(9, 0.2)], [words]) == ["better"]  # no spread, and not 0
     assert verdicts([], []) == []
 
 
@@ -143,3 +165,33 @@ def test_cells_show_no_error_of_few_units_and_none_of_zero():
     assert ratio(np.array([1.0, 2, 3, 4]), np.array([2.0, 4, 6, 8])) == "0.500 in all 4"
     assert ratio(np.array([1.0, 2]), np.array([2.0, 5])) == "0.429"
     assert ratio(np.array([np.nan]), np.array([1.0])) == "–"
+    assert ratio(np.ones(9), np.tile([1.0, -1.0, 0.1], 3)) == "–"  # nothing is divided by what may be 0
+    assert ratio(np.array([1.0, np.nan]), np.array([2.0, 2.0])) == "0.500 (1 of 2 missing)"
+
+
+def test_what_the_documentation_concludes_is_so():
+    """The sentences by hand in claims.rst, texts.rst, attacks.rst and the README."""
+    gradient = found("stability-gradient")
+    shown = {key[1:]: said for key, (_, said) in of_gradient(gradient, "vanilla").items() if key[0] == "correlation"}
+    for noise in ("normal", "uniform", "brightness"):
+        assert shown[noise, "normal"] == shown[noise, "uniform"] == "better"
+        assert shown[noise, "brightness"] == ("better" if noise == "brightness" else "worse")
+    levels = [gradient[stability(map_, "normal", "level")] for map_ in ("smoothed, normal, 10", "vanilla")]
+    assert verdicts([levels[0] - levels[1]], [("less", "more")]) == ["less"]
+    for data in SETS:
+        one, maps = of_words(RESULTS, data, 500)
+        said = said_of_words(maps)
+        assert [said[metric, 0.0] for metric in ("FDT", "ST", "FAT")] == ["worse"] * 3
+        assert [said[metric, 0.3] for metric in ("FDT", "ST", "FAT")] == ["not shown to differ"] * 3
+        assert [said[metric, 0.7] for metric in ("FDT", "ST", "FAT")] == ["better"] * 3
+        one = found(f"text-stability-lemna-500-copies-{data}")
+        vanilla, mean, smoothed = (one[stability(map_, SYNONYMS)].mean() for map_ in MAPS)
+        assert mean < smoothed
+        assert 0.5 < smoothed / vanilla < 0.6  # "about half as much"
+        agree = one[stability("vanilla", SYNONYMS, metric="prediction_agreement")].mean()
+        assert data != "toxicity" or round(1 - agree, 2) == 0.37  # "37 % of the noisy posts"
+    root = PAGES.parent
+    (cam,) = [row for row in text_of("ATTACK_RESULTS.md").split("\n") if row.startswith("| CAM | 6 |")]
+    for said, where in (("0.220", "README.md"), ("0.030", "README.md"), ("0.220", "docs/howto/attacks.rst")):
+        assert said in (root / where).read_text(encoding="utf-8")
+        assert any(f"{number:.3f}" == said for number in numbers(cam.replace("*", "")))

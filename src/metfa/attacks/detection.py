@@ -131,8 +131,9 @@ def detect(clean: AttributionSample, attacked: AttributionSample, *, confidence_
     ====================  ======================  ======================
 
     On the six photographs the sign is reversed: maps of attackers who know the defence agree with their smoothed form
-    better than clean ones do. On digits not even the others were noticed. So measure both kinds of attackers, and never
-    take a missing sign for a proof.
+    better than clean ones do. On digits even the others were hardly noticed. The limits are for independent
+    images, and these are the same images clean and attacked. So measure both kinds of attackers, and never take a
+    missing sign for a proof.
 
     Parameters
     ----------

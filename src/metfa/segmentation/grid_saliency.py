@@ -88,8 +88,8 @@ class GridSaliency:
     cell of 4 x 4 are ``learning_rate=0.0125, l1_weight=0.32`` here. It also updates four or five random cells in each
     step and erodes the mask; this explainer does not. Grid and weight are those of the re-implementation: on images
     whose needed context is known (``examples/planted_context.py``), finer grids and smaller weights found it less well.
-    The learning rate is metfa's: with the other, 400 steps get as far as 100 do here
-    (``paper/SEGMENTATION_RESULTS.md``).
+    The learning rate is metfa's: on 36 such images the mean loss was .0642 after 100 steps. With the other it was
+    .0701, and .0644 after 400.
 
     Examples
     --------
