@@ -31,6 +31,7 @@ from metfa import attacks, explainers
 from metfa._base.pictures import open_image
 from metfa.attacks.detection import SIGNS
 from metfa.sampling.streams import content_digest
+from paper.cells import cell
 from paper.kept import Kept
 from paper.setting import described, digest, weights, with_results
 
@@ -180,17 +181,12 @@ def figures(name: str, model: nn.Module, results: dict, options: argparse.Namesp
     return found
 
 
-def mean_and_error(values: np.ndarray) -> str:
-    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
-    return f"{values.mean():.4f} ± {error:.4f}"
-
-
 def line(name: str, kept: Kept) -> str:
     columns = {what: np.array(kept.column(what), float) for what in next(iter(kept.lines.values()))}
     won = [f"{int(columns[f'{knows}: succeeded'].sum())}" for knows in ("nothing", "defence")]
     shown = ("clean", "nothing: adversarial", "nothing: adversarial defended", "defence: adversarial defended",
              "defence: adversarial", "m1's pixels mixed")  # fmt: skip
-    cells = [name, str(len(kept.lines)), " and ".join(won), *(mean_and_error(columns[what]) for what in shown)]
+    cells = [name, str(len(kept.lines)), " and ".join(won), *(cell(columns[what]) for what in shown)]
     return f"| {' | '.join([*cells, ', '.join(f'{value:.4f}' for value in PAPER[name])])} |"
 
 

@@ -30,6 +30,7 @@ from metfa.segmentation import (
     predicted_region,
 )
 from paper import espnet
+from paper.cells import cell, ratio
 from paper.kept import Kept
 from paper.road_scenes import CLASSES, read_scenes
 from paper.setting import described, digest, weights, with_results
@@ -126,24 +127,16 @@ def figures(network: torch.nn.Module, one: ContextExplanation, radius: float) ->
     return found
 
 
-def ratio(above: np.ndarray, below: np.ndarray) -> tuple[float, float]:
-    """Ratio of means and its standard error over objects, by the jackknife."""
-    n = len(above)
-    parts = np.array([np.delete(above, k).mean() / np.delete(below, k).mean() for k in range(n)]) if n > 1 else above
-    return above.mean() / below.mean(), np.sqrt((n - 1) / n * ((parts - parts.mean()) ** 2).sum()) if n > 1 else np.nan
-
-
 def shown(kept: Kept, name: str) -> None:
     """All figures, and the paper's two ratios."""
     print(f"{name}, {len(kept.lines)} objects:")
     columns = {what: np.array(kept.column(what), float) for what in next(iter(kept.lines.values()), {})}
     for what, values in columns.items():
-        error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
-        print(f"  {what}: {values.mean():.4f} ± {error:.4f}")
+        print(f"  {what}: {cell(values)}")
     for rule in ("break", "0.5") if columns else ():
         for what in ("robust m_f", "area"):
-            found, error = ratio(*(columns[f"{rule}, {kind}, {what}"] for kind in ("significant", "vanilla")))
-            print(f"  {rule}: ratio of {what} {found:.4f} ± {error:.4f}")
+            parts = (columns[f"{rule}, {kind}, {what}"] for kind in ("significant", "vanilla"))
+            print(f"  {rule}: ratio of {what} {ratio(*parts)}")
 
 
 if __name__ == "__main__":

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from paper.cells import cell
 from paper.setting import digest
-from paper.text_setting import AGGREGATES, mean_and_error, paired, parser, read, run
+from paper.text_setting import AGGREGATES, parser, read, run
 from paper.word_curves import METRICS, named, points
 
 N = 10
@@ -57,9 +58,9 @@ def shown(found: pd.DataFrame) -> None:
         maps = {name: values.loc[common, 0].to_numpy() for name, values in zip(AGGREGATES, rows, strict=True)}
         print(
             f"{explainer}, {what}, p = {p}: "
-            + ", ".join(f"{name} {mean_and_error(values)}" for name, values in maps.items())
-            + f"; smoothed - vanilla {paired(maps['smoothed'], maps['vanilla'])}"
-            + f", - mean {paired(maps['smoothed'], maps['mean'])} (n = {len(common)})"
+            + ", ".join(f"{name} {cell(values)}" for name, values in maps.items())
+            + f"; smoothed - vanilla {cell(maps['smoothed'] - maps['vanilla'], sign='+')}"
+            + f", - mean {cell(maps['smoothed'] - maps['mean'], sign='+')} (n = {len(common)})"
         )
 
 

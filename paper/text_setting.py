@@ -19,6 +19,7 @@ from metfa.evaluation import Evaluation
 from metfa.text import LEMNA, Synonyms
 from metfa.text.models import TrainedBiLSTM
 from metfa.text.words import words_of
+from paper.cells import cell, ratio
 from paper.setting import digest, evaluated, with_results
 
 P = Synonyms(0.5)  # P, and O_n in the tables on stability: P(0.5) as in the paper
@@ -118,19 +119,5 @@ def lemna(copies: int, components: int) -> tuple[str, Any]:
 
 
 def beside(figures: np.ndarray, vanilla: np.ndarray) -> str:
-    """Ratio and difference of the means of two maps on the same texts, with standard errors."""
-    known = np.isfinite(figures) & np.isfinite(vanilla)
-    a, b = figures[known], vanilla[known]
-    ratio, n = a.mean() / b.mean(), len(a)
-    error = (a - ratio * b).std(ddof=1) / (np.sqrt(n) * b.mean())  # delta method
-    return f"ratio {ratio:.3f} ± {error:.3f}, difference {paired(a, b)} (n = {n})"
-
-
-def paired(a: np.ndarray, b: np.ndarray) -> str:
-    """Mean difference and its standard error."""
-    return mean_and_error(a - b, sign="+")
-
-
-def mean_and_error(values: np.ndarray, sign: str = "") -> str:
-    """Over texts."""
-    return f"{values.mean():{sign}.4f} ± {values.std(ddof=1) / np.sqrt(len(values)):.4f}"
+    """Ratio and difference of the means of two maps on the same texts."""
+    return f"ratio {ratio(figures, vanilla)}, difference {cell(figures - vanilla, sign='+')}"

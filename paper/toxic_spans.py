@@ -18,9 +18,10 @@ from metfa.results.sample import AttributionSample
 from metfa.text import Synonyms
 from metfa.text.models import TrainedBiLSTM
 from metfa.text.words import words_of
+from paper.cells import cell
 from paper.kept import Kept
 from paper.setting import described, weights
-from paper.text_setting import Texts, lemna, mean_and_error, paired, parser, read, rows_of
+from paper.text_setting import Texts, lemna, parser, read, rows_of
 
 AS_MANY = ("vanilla", "mean", "smoothed")
 WAYS = ("significant", *AS_MANY, "vanilla above its break")
@@ -94,30 +95,36 @@ def measured(options: argparse.Namespace, model: TrainedBiLSTM, texts: Texts, co
     return pd.DataFrame([line for post, line in kept.lines.items() if post in posts])
 
 
+def mean(values: pd.Series, sign: str = "") -> str:
+    return cell(values.to_numpy(float), sign=sign)
+
+
 def shown(rows: pd.DataFrame) -> None:
-    """Precision and recall of words, as means over posts with standard errors; differences are taken for each post."""
+    """Precision and recall of words, as means over posts ± 95 %; differences are taken for each post."""
+    if rows.empty:
+        return
     print(f"{len(rows)} posts; people marked {rows.marked.sum():.0f} of {rows.words.sum():.0f} words")
     print(f"no word marked in {(rows.marked == 0).sum()}, none significant in {(rows.significant == 0).sum()}")
-    print(f"noise changes the class in {mean_and_error(rows.flips)} of the copies")
+    print(f"noise changes the class in {mean(rows.flips)} of the copies")
     rows = rows.loc[rows.marked > 0]
     for name in (WAYS[0], WAYS[-1]):
-        print(f"{name}, recall in all posts: {mean_and_error(rows[f'{name} hits'] / rows.marked)}")
+        print(f"{name}, recall in all posts: {mean(rows[f'{name} hits'] / rows.marked)}")
     rows = rows.loc[rows.significant > 0]
     print(
         f"{len(rows)} posts with both: {rows.significant.sum():.0f} of {rows.words.sum():.0f} words significantly "
         "important"
     )
     print(f"MeTFA takes other words than vanilla in {rows['other words than vanilla'].sum():.0f} of them")
-    print(f"chance: precision {mean_and_error(rows.marked / rows.words)}", end=", ")
-    print(f"recall {mean_and_error(rows.significant / rows.words)}")
+    print(f"chance: precision {mean(rows.marked / rows.words)}", end=", ")
+    print(f"recall {mean(rows.significant / rows.words)}")
     dull = rows[rows.unimportant > 0]
-    print(f"marked among the significantly unimportant: {mean_and_error(dull['unimportant hits'] / dull.unimportant)}")
+    print(f"marked among the significantly unimportant: {mean(dull['unimportant hits'] / dull.unimportant)}")
     for name in WAYS:
         known = rows[rows[name] > 0]
         hits = known[f"{name} hits"]
         print(
-            f"{name}: precision {mean_and_error(hits / known[name])}, recall {mean_and_error(hits / known.marked)}, "
-            f"any hit {mean_and_error((hits > 0).astype(float))}; of all words together: "
+            f"{name}: precision {mean(hits / known[name])}, recall {mean(hits / known.marked)}, "
+            f"any hit {mean((hits > 0).astype(float))}; of all words together: "
             f"precision {hits.sum() / known[name].sum():.3f}, recall {hits.sum() / known.marked.sum():.3f}, "
             f"{known[name].mean():.2f} words a post (n = {len(known)})"
         )
@@ -131,7 +138,7 @@ def shown(rows: pd.DataFrame) -> None:
     for name in WAYS[1:]:
         known = rows[rows[name] > 0]
         gains = [
-            f"{what} {paired(known['significant hits'] / known[mine], known[f'{name} hits'] / known[its])}"
+            f"{what} {mean(known['significant hits'] / known[mine] - known[f'{name} hits'] / known[its], sign='+')}"
             for what, mine, its in (("precision", "significant", name), ("recall", "marked", "marked"))
         ]
         print(f"significant - {name}: {', '.join(gains)}")
