@@ -11,7 +11,7 @@ import numpy as np
 
 from paper.blocks.attacks import kept_away
 from paper.blocks.images import NOISES, of_gradient
-from paper.blocks.scenes import PLANNED
+from paper.blocks.scenes import PLANNED, of_grass
 from paper.blocks.texts import MAPS, SETS, SYNONYMS, of_stability, of_words, said_of_words, spans
 from paper.cells import FEWEST, Found, cell, found, ratio, size, stability
 
@@ -142,6 +142,16 @@ def _rest(folder: Path) -> Iterator[Row]:
             f"CAM, {size(one, 20, 'photographs')}: 0 is the attacker's map, 1 the clean image's",
             "; ".join(f"{who} {share}" for who, share in away.items()) or "–",
             FEW if not away else "see the page",
+        )  # fmt: skip
+    grass = of_grass(folder)
+    if grass:
+        parts = [
+            f"{name} {cell(gap, sign='+')} ({said})" for (where, name), (gap, said) in grass.items() if where == "blur"
+        ]
+        gap, said = grass["blur", "smoothed"]
+        yield (
+            "(not in the paper) Smoothed maps find a context that is planted better than one map.",
+            f"GridSaliency, {len(gap)} of 60 scenes: AUC of pixels minus one map's", "; ".join(parts), _held([said]),
         )  # fmt: skip
     one = found("toxic-spans-500-copies-p-0.5-n-10", folder)
     if one is not None:
