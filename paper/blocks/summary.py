@@ -151,7 +151,7 @@ def _rest(folder: Path) -> Iterator[Row]:
         gap, said = grass["blur", "smoothed"]
         yield (
             "(not in the paper) Smoothed maps find a context that is planted better than one map.",
-            f"GridSaliency, {len(gap)} of 60 scenes: AUC of pixels minus one map's", "; ".join(parts), _held([said]),
+            f"GridSaliency, {len(gap)} scenes: AUC of pixels minus one map's", "; ".join(parts), _held([said]),
         )  # fmt: skip
     one = found("toxic-spans-500-copies-p-0.5-n-10", folder)
     if one is not None:
