@@ -21,13 +21,13 @@ import torch
 from joblib import Parallel, delayed
 
 from benchmarks.truth.aggregate import SIX, aggregated, read, write
+from benchmarks.truth.images import IMAGES
 from benchmarks.truth.rules import FIXED, SIGN, UNTESTED
-from benchmarks.truth.tiers import TIERS, USUAL
+from benchmarks.truth.tiers import OF, TIERS, is_usual
 from benchmarks.truth.units import VERSION, Unit, measured
 
 RESULTS = Path(__file__).parent / "results"
 CACHE = "cache"
-OF = {unit.task.name: unit.task.of for tier in TIERS.values() for unit in tier()} | {SIX: "images"}
 RADIUS_TASKS = ("MULT white", "XOR white")
 CORRECTED = ("additive rho 0", "MLP")  # the table of which each correction is published
 SHOWN = {  # of single tasks, by correction
@@ -57,12 +57,14 @@ def run(units: list[Unit], out: Path, *, jobs: int) -> list[dict[str, Any]]:
 
 
 def write_tables(results: list[dict[str, Any]], out: Path, tier: str, units: int) -> None:
-    write(out / "marks.csv", [row for row in aggregated(results, "marks") if is_published(row)])
-    ranking = aggregated(results, "ranking")
+    usual = [result for result in results if is_usual(result["setting"])]
+    write(out / "marks.csv", [row for row in aggregated(usual, "marks") if is_published(row)])
+    ranking = aggregated(usual, "ranking")
     write(out / "ranking.csv", [row for row in ranking if row["task"] == SIX or row["n"] == 50])
-    regions = aggregated(results, "regions")
-    write(out / "regions.csv", [row for row in regions if row["task"] == SIX and usual(row)])
-    write(out / "trainings.csv", list(trainings(results)))
+    write(out / "regions.csv", [row for row in aggregated(usual, "regions") if row["task"] == SIX])
+    write(out / "trainings.csv", list(trainings(usual)))
+    if len(usual) < len(results):
+        of_noises(results, out)
     about = {
         "tier": tier, "version": VERSION, "units": units, "finished": len(results), "metfa": version("metfa"),
         "numpy": np.__version__, "torch": torch.__version__.partition("+")[0],
@@ -72,23 +74,36 @@ def write_tables(results: list[dict[str, Any]], out: Path, tier: str, units: int
     print(f"tables of {len(results)} of {units} units in {out}")
 
 
-def usual(row: dict[str, Any]) -> bool:
-    return (row["kind"], row["std"]) == USUAL[OF[row["task"]]]
+def of_noises(results: list[dict[str, Any]], out: Path) -> None:
+    """Tables of the six tasks under every noise, of the trainings that have all noises: else they would differ too."""
+    names = {task.name for task in IMAGES}
+    six = [one for one in results if one["setting"]["task"] in names and one["setting"]["network"] == "MLP"]
+    of_training: dict[int, set[Any]] = {}
+    for one in six:
+        setting = one["setting"]
+        address = tuple(setting[name] for name in ("task", "explainer", "kind", "std"))
+        of_training.setdefault(setting["training"], set()).add(address)
+    every = set.union(*of_training.values())
+    whole = [one for one in six if of_training[one["setting"]["training"]] == every]
+    shown = [row for row in aggregated(whole, "marks") if row["n"] == 50 and row["correction"] in ("none", "untested")]
+    write(out / "noises_marks.csv", [row for row in shown if row["task"] in (SIX, *RADIUS_TASKS)])
+    ranking = [row for row in aggregated(whole, "ranking") if row["n"] == 50]
+    write(out / "noises_ranking.csv", [row for row in ranking if row["task"] in (SIX, *RADIUS_TASKS)])
+    write(out / "noises_trainings.csv", list(trainings(whole)))
 
 
 def is_published(row: dict[str, Any]) -> bool:
-    """Tables stay small: everything of the six tasks at the usual noise, less of single tasks and of other noises."""
-    if row["task"] == SIX and usual(row):
+    """Tables stay small: everything of the six tasks, less of single tasks."""
+    if row["task"] == SIX:
         return True
     if row["n"] != 50:
         return False
     if row["correction"] not in SHOWN:
         return (row["task"], row["network"]) == CORRECTED
-    if row["task"] in (SIX, *RADIUS_TASKS):
-        return row["correction"] != "by"
-    shown = SHOWN[row["correction"]]
-    rules = shown if OF[row["task"]] != "tables" else [rule for rule in shown if "its break" not in rule]
-    return usual(row) and row["rule"] in rules
+    rules = SHOWN[row["correction"]]
+    if OF[row["task"]] == "tables":
+        rules = [rule for rule in rules if "its break" not in rule]
+    return row["rule"] in rules
 
 
 def trainings(results: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:

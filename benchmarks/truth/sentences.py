@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.truth.aggregate import SIX
 from benchmarks.truth.reading import (
     OF_IMAGES,
     OF_TABLES,
@@ -15,6 +14,7 @@ from benchmarks.truth.reading import (
     marks,
     of_table,
     one,
+    ranked,
     shown,
 )
 from benchmarks.truth.rules import FIXED, SIGN
@@ -30,9 +30,9 @@ def said(found: Results) -> str:
         assert all(holds), f"no longer so: {lead}"
         lines.append(f"- **{lead}** {text}")
 
-    quick = found.quick["marks"]
-    row = marks(quick, "Gradient", SIGN, task="suppressor", network="planted", std=0.2, correction="by")
-    fixed = marks(quick, "exact SHAP", f"> {FIXED:g}", task="suppressor", network="planted", std=0.2)
+    measured = found.marks
+    row = marks(measured, "Gradient", SIGN, task="suppressor", network="planted", std=0.2, correction="by")
+    fixed = marks(measured, "exact SHAP", f"> {FIXED:g}", task="suppressor", network="planted", std=0.2)
     say(
         "Significant is not associated.",
         "In the suppressor table the second column has nothing to do with what is predicted, by itself. The model "
@@ -41,8 +41,8 @@ def said(found: Results) -> str:
         f"false about the task ({shown(fixed['task_fdp'])}), hardly any about the model ({shown(fixed['model_fdp'])}).",
         fixed["task_fdp"] > 0.4, fixed["model_fdp"] < 0.05, row["marks"] > 1.9,
     )  # fmt: skip
-    gradient = marks(quick, "Gradient")
-    ig = marks(quick, "IG")
+    gradient = marks(measured, "Gradient")
+    ig = marks(measured, "IG")
     say(
         "Unimportant is not unused.",
         "It says that the median lies below the threshold, and no more. Of the pixels that the network uses (M) "
@@ -52,7 +52,7 @@ def said(found: Results) -> str:
         gradient["model_unimportant"] > 0.3, ig["model_unimportant"] > 0.3,
     )  # fmt: skip
     rule = {"rule": f"> {FIXED:g}", "task": "additive rho 0.75", "network": "planted"}
-    exact, conditional = (of_table(quick, f"{kind} SHAP", **rule) for kind in ("exact", "conditional"))
+    exact, conditional = (of_table(measured, f"{kind} SHAP", **rule) for kind in ("exact", "conditional"))
     say(
         "Which Shapley value it is decides what a mark can mean.",
         "Where columns are correlated, conditional values mark columns that the model does not read: of the marks on "
@@ -61,7 +61,7 @@ def said(found: Results) -> str:
         conditional["task_fdp"] > 0.2, exact["task_fdp"] < 0.05,
     )  # fmt: skip
     keys, nots = (
-        {name: marks(quick, name, task=task, network="BiLSTM", **SYNONYMS) for name in OF_TEXTS}
+        {name: marks(measured, name, task=task, network="BiLSTM", **SYNONYMS) for name in OF_TEXTS}
         for task in ("KEY", "NOT")
     )
     say(
@@ -75,9 +75,9 @@ def said(found: Results) -> str:
         "task.",
         all(nots[name]["task_power"] < keys[name]["task_power"] - 0.1 for name in OF_TEXTS),
     )  # fmt: skip
-    signs = {explainer: of_table(quick, explainer, SIGN) for explainer in OF_TABLES}
-    corrected = of_table(quick, "exact SHAP", SIGN, correction="by")
-    fixed_row = of_table(quick, "exact SHAP", f"> {FIXED:g}")
+    signs = {explainer: of_table(measured, explainer, SIGN) for explainer in OF_TABLES}
+    corrected = of_table(measured, "exact SHAP", SIGN, correction="by")
+    fixed_row = of_table(measured, "exact SHAP", f"> {FIXED:g}")
     say(
         "``test(0)`` is no test of use.",
         "Half of the columns of the additive table are unused, and a trained network has small steady slopes there, "
@@ -89,8 +89,8 @@ def said(found: Results) -> str:
         signs["exact SHAP"]["task_fdp"] > 0.35, signs["Gradient"]["task_fdp"] > 0.4,
         corrected["task_fdp"] > 0.3, fixed_row["task_fdp"] < 0.1,
     )  # fmt: skip
-    rise, rise_by = marks(quick, "RISE"), marks(quick, "RISE", correction="by")
-    blind = marks(quick, "RISE", task="LIN white", network="blind to the rest", correction="by")
+    rise, rise_by = marks(measured, "RISE"), marks(measured, "RISE", correction="by")
+    blind = marks(measured, "RISE", task="LIN white", network="blind to the rest", correction="by")
     say(
         "A correction does not repair an explainer.",
         "BY bounds marks that are false about the *median of the explanation*. RISE's masks are coarser than the "
@@ -99,7 +99,7 @@ def said(found: Results) -> str:
         f"{shown(blind['model_fdp'])} lie there.",
         rise_by["task_fdp"] > 0.4, blind["model_fdp"] > 0.3,
     )  # fmt: skip
-    shuffled = {name: marks(quick, name, task="LIN white", network="labels shuffled") for name in OF_IMAGES}
+    shuffled = {name: marks(measured, name, task="LIN white", network="labels shuffled") for name in OF_IMAGES}
     say(
         "Marks do not say that something was learned.",
         "A network that was trained on shuffled labels predicts as a coin does, and is explained all the same. Of 64 "
@@ -125,10 +125,9 @@ def gains(found: Results) -> str:
         assert all(holds), f"no longer so: {text}"
         lines.append(f"- {text}")
 
-    quick, ranked = found.quick["marks"], found.quick["ranking"]
+    measured = found.marks
     areas = {
-        name: [one(ranked, task=SIX, explainer=name, n=50, map=which)["task_auc"] for which in ("vanilla", "mean")]
-        for name in OF_IMAGES
+        name: [ranked(found.ranking, name, which)["task_auc"] for which in ("vanilla", "mean")] for name in OF_IMAGES
     }
     say(
         "**Averaging under noise ranks the planted pixels better.** Area under the ROC curve of one map and of the "
@@ -139,7 +138,7 @@ def gains(found: Results) -> str:
         areas["RISE"][1] > areas["RISE"][0] - 0.02,
     )
     single, tested = (
-        {name: of_table(quick, name, rule, correction=correction) for name in ("LIME", "Gradient")}
+        {name: of_table(measured, name, rule, correction=correction) for name in ("LIME", "Gradient")}
         for rule, correction in ((f"vanilla > {FIXED:g}", "untested"), (f"> {FIXED:g}", "none"))
     )
     say(
@@ -152,7 +151,7 @@ def gains(found: Results) -> str:
         all(tested[name]["task_fdp"] < single[name]["task_fdp"] for name in tested),
     )
     blind = [
-        marks(quick, name, task=f"{family} white", network="blind to the rest")["model_fdp"]
+        marks(measured, name, task=f"{family} white", network="blind to the rest")["model_fdp"]
         for name in ("Gradient", "SmoothGrad", "IG")
         for family in ("LIN", "XOR")
     ]
@@ -173,7 +172,7 @@ def which(found: Results) -> str:
         lines.append(f"- {text}")
 
     def wide(task: str, rule: str, std: float) -> dict[str, Any]:
-        return marks(found.thresholds["marks"], "IG", rule, task=task, std=std)
+        return marks(found.noises["marks"], "IG", rule, task=task, std=std)
 
     def path(task: str, rule: str, figure: str = "task_power") -> str:
         return " → ".join(shown(wide(task, rule, std)[figure]) for std in (0.02, 0.1, 0.4))
@@ -181,7 +180,7 @@ def which(found: Results) -> str:
     everything, medians = "break of all values", "break of medians"
     worst = max(wide(task, medians, std)["task_fdp"] for task in WIDENED for std in (0.02, 0.1, 0.4))
     areas = {
-        (task, std): one(found.thresholds["ranking"], task=task, explainer="IG", std=std, map="mean")["task_auc"]
+        (task, std): ranked(found.noises["ranking"], "IG", "mean", task=task, std=std)["task_auc"]
         for task in WIDENED
         for std in (0.02, 0.4)
     }
@@ -199,7 +198,7 @@ def which(found: Results) -> str:
         *(areas[task, 0.4] > areas[task, 0.02] for task in WIDENED),
         worst < 0.05,
     )
-    pairs = {name: [marks(found.quick["marks"], name, rule) for rule in (everything, medians)] for name in OF_IMAGES}
+    pairs = {name: [marks(found.marks, name, rule) for rule in (everything, medians)] for name in OF_IMAGES}
     say(
         "**At the usual noise they are near each other**: of the planted pixels "
         + ", ".join(
@@ -211,8 +210,8 @@ def which(found: Results) -> str:
         all(abs(two["task_fdp"] - one["task_fdp"]) < 0.06 for one, two in pairs.values()),
         all(two["task_power"] > one["task_power"] - 0.02 for one, two in pairs.values()),
     )
-    rise = marks(found.quick["marks"], "RISE", "2 x mean")
-    both = marks(found.quick["marks"], "Gradient", "2 x mean", task="suppressor", network="planted", std=0.2)
+    rise = marks(found.marks, "RISE", "2 x mean")
+    both = marks(found.marks, "Gradient", "2 x mean", task="suppressor", network="planted", std=0.2)
     say(
         "**A multiple of the mean needs maps in which few features stand out far.** Twice the mean is a good threshold "
         f"for Gradient and IG on these images, but RISE's flat maps have no mark in {100 * rise['unmarked']:.0f} % of "
@@ -238,7 +237,7 @@ def which(found: Results) -> str:
         all(pictures[medians]["overlap"] > row["overlap"] for rule, row in pictures.items() if rule != medians),
     )
     shuffled = {
-        rule: marks(found.quick["marks"], "Gradient", rule, task="LIN white", network="labels shuffled")
+        rule: marks(found.marks, "Gradient", rule, task="LIN white", network="labels shuffled")
         for rule in (everything, medians, "2 x mean")
     }
     say(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from benchmarks.truth import digits, explainers, images, tables, texts
+from benchmarks.truth.aggregate import SIX as MEAN_OF_SIX
 from benchmarks.truth.task import Task
 from benchmarks.truth.units import Unit
 
-__all__ = ["TIERS", "USUAL"]
+__all__ = ["OF", "TIERS", "USUAL", "is_usual"]
 
 STD_OF_IMAGES, STD_OF_TABLES, SHARE_OF_WORDS = 0.1, 0.2, 0.3
 USUAL = {
@@ -57,7 +59,7 @@ def quick() -> list[Unit]:
 
 
 def full() -> list[Unit]:
-    """Five trainings of everything; then, of the shapes, every radius of both noises at 50 samples."""
+    """Five trainings of everything; then three of the six tasks at every radius of both noises, with 50 samples."""
     sizes, found = (10, 20, 50, 100, 200), []
     for training in range(5):
         found += _units([*SIX, *images.RIGID, *PLANTED, *digits.DIGITS], training, inputs=100, sizes=sizes)
@@ -66,9 +68,15 @@ def full() -> list[Unit]:
         found += _units([*images.LINEAR, *images.CONVOLUTIONAL], training, inputs=100, sizes=sizes)
     others = [(kind, std) for kind in ("Gaussian", "uniform") for std in RADII]
     others.remove(USUAL["images"])
-    for training in range(5):
-        found += _units([*SIX, *images.RIGID], training, inputs=100, sizes=(50,), noises=tuple(others))
+    for training in range(3):
+        found += _units(SIX, training, inputs=100, sizes=(50,), noises=tuple(others))
     return found
 
 
 TIERS: dict[str, Callable[[], list[Unit]]] = {"quick": quick, "full": full}
+OF = {unit.task.name: unit.task.of for tier in TIERS.values() for unit in tier()} | {MEAN_OF_SIX: "images"}
+
+
+def is_usual(row: dict[str, Any]) -> bool:
+    """Whether a row of a table is about the noise that other tables are about."""
+    return (row["kind"], row["std"]) == USUAL[OF[row["task"]]]

@@ -3,7 +3,7 @@
 import copy
 
 import pytest
-from benchmarks.truth import aggregate, page, reading, sentences
+from benchmarks.truth import aggregate, page, page_figure, reading, sentences
 from benchmarks.truth.__main__ import compare
 from benchmarks.truth.rules import RULES
 
@@ -24,21 +24,21 @@ def test_its_parts_are_made_from_the_tables(found):
 
 
 def test_every_rule_has_a_colour():
-    assert list(page.COLOURS) == list(RULES)
+    assert list(page_figure.COLOURS) == list(RULES)
 
 
 @pytest.mark.parametrize(
     ("explainer", "about", "figure", "value", "message"),
     [
         ("exact SHAP", {"task": "suppressor", "network": "planted", "rule": "> 0.05"}, "task_fdp", 0.1, "associated"),
-        ("IG", {"task": sentences.SIX}, "model_unimportant", 0.1, "Unimportant is not unused"),
+        ("IG", {"task": aggregate.SIX}, "model_unimportant", 0.1, "Unimportant is not unused"),
         ("exact SHAP", {"task": "additive rho 0", "network": "MLP", "rule": sentences.SIGN}, "task_fdp", 0.1, "test"),
     ],
 )  # fmt: skip
 def test_a_sentence_that_no_longer_holds_stops_it(found, explainer, about, figure, value, message):
     changed = copy.copy(found)
-    changed.quick = {name: [dict(row) for row in rows] for name, rows in found.quick.items()}
-    for row in changed.quick["marks"]:
+    changed.marks = [dict(row) for row in found.marks]
+    for row in changed.marks:
         if row["explainer"] == explainer and all(row[name] == wanted for name, wanted in about.items()):
             row[figure] = value
     with pytest.raises(AssertionError, match=f"no longer so: .*{message}"):
@@ -57,7 +57,7 @@ def test_figures_outside_of_their_bands_are_counted(tmp_path, capsys):
     for name in ("marks.csv", "ranking.csv"):
         rows = aggregate.read(published / name)
         for row in rows:
-            if (row["task"], row["explainer"], row.get("rule")) == (sentences.SIX, "IG", "2 x mean") and row["n"] == 50:
+            if (row["task"], row["explainer"], row.get("rule")) == (aggregate.SIX, "IG", "2 x mean") and row["n"] == 50:
                 row["task_power"] = 0.1
         aggregate.write(tmp_path / name, rows)
     capsys.readouterr()

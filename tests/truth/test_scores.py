@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from benchmarks.truth import aggregate, explainers, images, scoring, tiers, units
+from benchmarks.truth import __main__ as truth
+from benchmarks.truth import aggregate, explainers, images, rules, scoring, tiers, units
 from benchmarks.truth.units import Unit
 
 import metfa
@@ -52,6 +53,34 @@ def test_marks_by_hand():
     assert rows["vanilla > its break", "untested"]["marks"] >= 1
 
 
+def test_each_correction_is_measured_and_few_samples_mark_nothing():
+    levels, used = [[1.0, 1.0, 0.1, 0.1, 0.1, 0.1]], np.array([[True, True, False, False, False, False]])
+    many, few = (
+        {row["correction"]: row for row in scoring.marks(sample_of(levels, n), used, used, scaled=True)
+         if row["rule"] == rules.DEFAULT}
+        for n in (20, 6)
+    )  # fmt: skip
+    assert set(many) == set(few) == {"none", "bonferroni", "holm", "bh", "by", "e-bh"}
+    assert [row["task_power"] for row in many.values()] == [1] * 6
+    assert (few["none"]["task_power"], few["bonferroni"]["marks"]) == (1, 0)  # 6 / 2^6 is above 0.05
+    assert np.isnan(few["bonferroni"]["task_fdp"])
+
+
+def test_squares_by_hand():
+    """One square of 2 x 2 pixels stands out, and one of its pixels is used."""
+    levels = np.full((1, 8, 8), 0.1)
+    levels[0, 2:4, 4:6] = 1.0
+    used = np.zeros((1, 64), bool)
+    used[0, 2 * 8 + 5] = True
+    found = {(row["rule"], row["correction"]): row for row in scoring.of_regions(sample_of(levels), used, ~used)}
+    assert {correction for rule, correction in found if rule == rules.AGAINST_REST} == set(rules.OF_GIVEN_THRESHOLDS)
+    for rule in (rules.DEFAULT, rules.AGAINST_REST):
+        row = found[rule, "holm"]
+        assert (row["marks"], row["task_fdp"], row["task_power"], row["top_mean_power"]) == (1, 0, 1, 1)
+        assert row["model_power"] == 1 / 16  # the other 15, and three pixels of this one
+    assert found[rules.AGAINST_REST, "none"]["task_unimportant"] == 0
+
+
 def test_numbers_of_samples_come_from_one_sample():
     whole, part = sample_of([[1.0, 0.5]], 20), sample_of([[1.0, 0.5]], 8)
     whole.significance_map(0.7)
@@ -92,6 +121,7 @@ def test_units_go_on_from_their_files(unit, tmp_path, monkeypatch):
         ("[]", r"is no unit of this benchmark \(TypeError"),
         ({"std": 0.2}, r"was measured with another setting \(std\): it was left as it is; move it away"),
         ({"version": 0}, r"was measured with another setting \(version\)"),
+        ({}, r"is no unit of this benchmark \(KeyError: 'seconds'\)"),
     ],
 )
 def test_other_files_are_refused_and_left(unit, tmp_path, content, message):
@@ -124,6 +154,23 @@ def test_means_over_trainings_and_over_the_six_tasks():
     assert (rows[names[0]]["trainings"], rows[aggregate.SIX]["trainings"]) == (3, 2)
     assert rows[aggregate.SIX]["task_power"] == pytest.approx(0.6)
     assert rows[aggregate.SIX]["task_power_se"] == pytest.approx(np.std([0.5, 0.7], ddof=1) / 2**0.5)
+
+
+def test_noises_are_compared_on_the_same_trainings(tmp_path):
+    def results(training, std, power):
+        setting = {"network": "MLP", "explainer": "IG", "kind": "Gaussian", "std": std, "inputs": 5}
+        row = {"n": 50, "rule": "2 x mean", "correction": "none", "task_power": power}
+        about = {"accuracy": 1.0, "learned": True, "flips": 0.1, "kind": "estimated", "ranking": [], "regions": []}
+        return [
+            {"setting": {**setting, "task": task.name, "training": training}, "marks": [row], **about}
+            for task in images.IMAGES
+        ]
+
+    found = [*results(0, 0.1, 0.5), *results(0, 0.4, 0.4), *results(1, 0.1, 0.9)]  # training 1 lacks a noise
+    truth.of_noises(found, tmp_path)
+    rows = aggregate.read(tmp_path / "noises_marks.csv")
+    powers = {row["std"]: row["task_power"] for row in rows if row["task"] == aggregate.SIX}
+    assert powers == {0.1: 0.5, 0.4: 0.4}
 
 
 def test_tables_are_read_as_they_were_written(tmp_path):
