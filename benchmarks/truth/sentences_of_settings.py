@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.truth.reading import DEFAULT, OF_IMAGES, Results, flips, marks, ranked, shown, stds_of
-from benchmarks.truth.rules import AGAINST_REST
+from benchmarks.truth.reading import OF_IMAGES, Results, flips, marks, ranked, shown, stds_of
+from benchmarks.truth.rules import AGAINST_REST, DEFAULT
 
 __all__ = ["moves", "of_squares"]
 
@@ -23,7 +23,7 @@ def _arrows(before: Rows, after: Rows, figure: str) -> str:
 def of_squares(found: Results) -> str:
     """What the table of squares says."""
     whole, rest = ({name: marks(found.regions, name, rule) for name in OF_IMAGES} for rule in (DEFAULT, AGAINST_REST))
-    pixels = {name: marks(found.marks, name) for name in OF_IMAGES}
+    pixels = {name: marks(found.marks, name, DEFAULT) for name in OF_IMAGES}
     text = (
         "**Against the rest more is found, without a threshold.** Of the planted squares are found, from means above "
         f"the threshold to squares against the rest: {_arrows(whole, rest, 'task_power')}. RISE's masks are coarse, so "
@@ -44,7 +44,7 @@ def moves(found: Results) -> str:
         lines.append(f"- {text}")
 
     def all_of(**about: Any) -> Rows:
-        return {name: marks(found.marks, name, **about) for name in OF_IMAGES}
+        return {name: marks(found.marks, name, DEFAULT, **about) for name in OF_IMAGES}
 
     none, by, e_bh = (all_of(correction=correction) for correction in ("none", "by", "e-bh"))
     say(
@@ -77,7 +77,7 @@ def moves(found: Results) -> str:
     )
     stds = stds_of(found)
     pairs = [
-        tuple({name: marks(found.noises["marks"], name, kind=kind, std=std) for name in OF_IMAGES}
+        tuple({name: marks(found.noises["marks"], name, DEFAULT, kind=kind, std=std) for name in OF_IMAGES}
               for kind in ("Gaussian", "uniform"))
         for std in stds
     ]  # fmt: skip
