@@ -90,7 +90,9 @@ def shown(number: float, error: float = np.nan) -> str:
     if np.isnan(number):
         return "–"
     text = f"{number:.2f}".removeprefix("0") if abs(number) < 10 else f"{number:.1f}"
-    return text if np.isnan(error) else f"{text} ± {shown(error)}"
+    if np.isnan(error):
+        return text
+    return f"{text} ± {shown(error)}" if error >= 0.005 else f"{text} ± <.01"
 
 
 def mean_of(table: kept.Kept, name: str) -> str:
