@@ -127,13 +127,13 @@ def squares(found: Results) -> str:
     """Regions of 2 × 2 pixels: their means above the default threshold, and against the rest of the image."""
     rows = []
     for explainer in OF_IMAGES:
-        for rule, label in ((DEFAULT, "means above the threshold"), (AGAINST_REST, AGAINST_REST)):
-            for correction in ("none", "holm", "by"):
+        for rule, label in ((DEFAULT, "means"), (AGAINST_REST, AGAINST_REST)):
+            for correction in ("none", "holm"):
                 row = marks(found.regions, explainer, rule, correction=correction)
-                both = [shown(row["marks"]), *(with_error(row, name) for name in FIGURES)]
-                rows.append([explainer, label, correction, *both, pair(row, "top_vanilla"), pair(row, "top_mean")])
-    header = ["explainer", "what is tested", "correction", "squares", *OF_BOTH]
-    return as_csv([*header, "as many of one map", "as many of the mean map"], rows)
+                pairs = [pair(row, which) for which in ("task", "model", "top_vanilla", "top_mean")]
+                rows.append([explainer, label, correction, shown(row["marks"]), *pairs])
+    header = ["explainer", "tested", "correction", "squares", "T", "M", "one map", "mean map"]
+    return as_csv(header, rows)
 
 
 def kinds(found: Results) -> str:
