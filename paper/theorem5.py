@@ -18,7 +18,7 @@ from paper.setting import with_results
 __all__ = ["LAWS", "SIZES"]
 
 SIZES = (10, 30, 100, 300, 1000)
-CHUNK = 4_000  # repetitions at a time
+CHUNK, CHUNKS = 4_000, 10  # repetitions at a time, and how often
 NO_VARIANCE = "Student with 2 degrees of freedom"
 LAWS = {
     "normal": (lambda rng, shape: rng.normal(size=shape), 0.0),
@@ -34,20 +34,18 @@ LAWS = {
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=40_000)
     with_results(parser)
     options = parser.parse_args()
-    setting = {"repetitions": options.repetitions, "n_samples": list(SIZES), "confidence_level": 0.95, "seed": 0}
+    setting = {"repetitions": CHUNK * CHUNKS, "n_samples": list(SIZES), "confidence_level": 0.95, "seed": 0}
     kept, until = Kept.opened(options.results / "theorem5.csv", setting), monotonic() + 3600 * options.hours
     for place, (name, (draw, median)) in enumerate(LAWS.items()):
         if name in kept.lines or options.finished or monotonic() > until:
             continue
         clock, rng, figures = process_time(), np.random.default_rng([0, place]), {}
         for n in SIZES:
-            parts = [draw(rng, (n, CHUNK)) for _ in range(options.repetitions // CHUNK)]
-            smoothed, mean = (
-                np.concatenate([of(part) for part in parts]) for of in (stats.smoothed_median, lambda x: x.mean(axis=0))
-            )
+            drawn = (draw(rng, (n, CHUNK)) for _ in range(CHUNKS))
+            pairs = [(stats.smoothed_median(samples), samples.mean(axis=0)) for samples in drawn]
+            smoothed, mean = map(np.concatenate, zip(*pairs, strict=True))
             ratio = smoothed.var() / mean.var()
             # The delta method for the ratio of two variances of the same samples.
             squares = [(values - values.mean()) ** 2 / values.var() for values in (smoothed, mean)]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from benchmarks.truth import digits, explainers, images, tables, texts
-from benchmarks.truth.aggregate import SIX as MEAN_OF_SIX
+from benchmarks.truth.aggregate import SIX
 from benchmarks.truth.task import Task
 from benchmarks.truth.units import Unit
 
@@ -18,7 +18,6 @@ USUAL = {
 }  # fmt: skip
 RADII = (0.02, 0.05, 0.1, 0.2, 0.4)
 
-SIX = images.IMAGES
 PLANTED = [images.blind("LIN"), images.blind("XOR"), images.nothing_learned()]
 TABLES = [*tables.tables(0.0, 0.75), *tables.tables(0.0, names=("suppressor",))]
 PIECEWISE = tables.tables(0.0, names=("piecewise linear",))
@@ -50,7 +49,7 @@ def quick() -> list[Unit]:
     """Two trainings of images and tables; one of what takes longer, so that five minutes of a core do."""
     found, usual = [], tuple(name for name in explainers.OF_TABLES if name not in ONCE)
     for training in range(2):
-        found += _units([*SIX, *PLANTED], training, inputs=25, sizes=(20, 50))
+        found += _units([*images.IMAGES, *PLANTED], training, inputs=25, sizes=(20, 50))
         found += _units(TABLES, training, inputs=15, sizes=(20, 50), names=usual)
     found += _units(digits.DIGITS, 0, inputs=25, sizes=(20, 50))
     found += _units(TABLES, 0, inputs=15, sizes=(20, 50), names=ONCE)
@@ -62,19 +61,19 @@ def full() -> list[Unit]:
     """Five trainings of everything; then three of the six tasks at every radius of both noises, with 50 samples."""
     sizes, found = (10, 20, 50, 100, 200), []
     for training in range(5):
-        found += _units([*SIX, *images.RIGID, *PLANTED, *digits.DIGITS], training, inputs=100, sizes=sizes)
+        found += _units([*images.IMAGES, *images.RIGID, *PLANTED, *digits.DIGITS], training, inputs=100, sizes=sizes)
         found += _units(ALL_TABLES, training, inputs=50, sizes=sizes)
         found += _units(texts.TEXTS, training, inputs=20, sizes=sizes)
         found += _units([*images.LINEAR, *images.CONVOLUTIONAL], training, inputs=100, sizes=sizes)
     others = [(kind, std) for kind in ("Gaussian", "uniform") for std in RADII]
     others.remove(USUAL["images"])
     for training in range(3):
-        found += _units(SIX, training, inputs=100, sizes=(50,), noises=tuple(others))
+        found += _units(images.IMAGES, training, inputs=100, sizes=(50,), noises=tuple(others))
     return found
 
 
 TIERS: dict[str, Callable[[], list[Unit]]] = {"quick": quick, "full": full}
-OF = {unit.task.name: unit.task.of for tier in TIERS.values() for unit in tier()} | {MEAN_OF_SIX: "images"}
+OF = {unit.task.name: unit.task.of for tier in TIERS.values() for unit in tier()} | {SIX: "images"}
 
 
 def is_usual(row: dict[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from paper.attack_table import detected
 from paper.cells import FEWEST, Found, Part, cell, found, ratio, size, table
 from paper.kept import read
 
-__all__ = ["attacks", "kept_away", "signs"]
+__all__ = ["attacks", "signs"]
 
 PLANNED = {"cam": 20, "lrp": 10, "mask": 5}
 PAPER = {"cam": ".0934, .2785, .1705", "lrp": ".0340, .0657, .0635", "mask": ".1453, .1667, .1648"}
@@ -46,7 +46,7 @@ def attacks(folder: Path) -> Part:
     return Part(_sizes(tables), "\n\n".join([about, table(header, rows), "\n".join(lines)]).strip())
 
 
-def kept_away(one: Found) -> dict[str, str]:
+def _kept_away(one: Found) -> dict[str, str]:
     """Of both attackers: where the distance of the defence's map from m1 lies.
 
     0 is the distance of the attacker's own single map, and 1 that of the defence's map of the clean image.
@@ -62,7 +62,7 @@ def kept_away(one: Found) -> dict[str, str]:
 def _said(one: Found) -> str:
     if len(one) < FEWEST:
         return "too few to say"
-    shares = kept_away(one)
+    shares = _kept_away(one)
     return (
         f"against an unaware attacker the smoothed map's distance lies {shares['unaware']} of the way from the single "
         f"map's to that of the clean image, and against an aware one {shares['aware']}"

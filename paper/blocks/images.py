@@ -9,7 +9,10 @@ import numpy as np
 
 from paper.cells import FEWEST, HOLM, Found, Part, cell, found, how, ratio, size, stability, table, verdicts
 
-__all__ = ["FIGURES", "NOISES", "alpha", "faithfulness", "gradient", "of_gradient", "others", "smoothgrad"]
+__all__ = [
+    "FIGURES", "NOISES", "alpha", "faithfulness", "gradient", "of_gradient", "others", "score", "smoothgrad",
+    "words_of",
+]  # fmt: skip
 
 NOISES = ("normal", "uniform", "brightness")
 FIGURES = {"correlation": "correlation", "over_level": "over level", "score": "mstd", "rescaled": "rescaled mstd"}
@@ -36,12 +39,16 @@ def gradient(folder: Path) -> Part:
             rows.append([_named(map_), *map(cell, values), cell(np.mean(values, axis=0))])
         parts.append(table([f"{label}, by O_n", *NOISES, "average"], rows))
     parts.append(f"Smoothed minus another map, photograph by photograph; what is shown, {HOLM}:")
-    parts += [_of_gradient(one, other) for other in ("vanilla", "mean")]
-    parts.append("\n".join(_said_of_gradient(one)))
+    gaps = {other: of_gradient(one, other) for other in ("vanilla", "mean")}
+    parts += [_table_of_gaps(found_, other) for other, found_ in gaps.items()]
+    parts.append("\n".join(_said_of_gradient(one, gaps)))
     return Part(about, "\n\n".join(parts))
 
 
-def of_gradient(one: Found, other: str) -> dict[tuple[str, str, str], tuple[np.ndarray, str]]:
+Gaps = dict[tuple[str, str, str], tuple[np.ndarray, str]]
+
+
+def of_gradient(one: Found, other: str) -> Gaps:
     """Smoothed minus another map, by figure, P and O_n, and what it shows."""
     keys = [(figure, noise, outer) for figure in FIGURES for noise in NOISES for outer in NOISES]
     gaps = []
@@ -52,18 +59,18 @@ def of_gradient(one: Found, other: str) -> dict[tuple[str, str, str], tuple[np.n
     return dict(zip(keys, zip(gaps, shown, strict=True), strict=True))
 
 
-def _of_gradient(one: Found, other: str) -> str:
-    found_, rows = of_gradient(one, other), []
+def _table_of_gaps(gaps: Gaps, other: str) -> str:
+    rows = []
     for figure, label in FIGURES.items():
         for noise in NOISES:
-            cells = [found_[figure, noise, outer] for outer in NOISES]
+            cells = [gaps[figure, noise, outer] for outer in NOISES]
             rows.append([f"{label}, P = {noise}", *(f"{cell(gap, sign='+')}, {shown}" for gap, shown in cells)])
     return table([f"smoothed minus {other}, by O_n", *NOISES], rows)
 
 
-def _said_of_gradient(one: Found) -> list[str]:
+def _said_of_gradient(one: Found, gaps: dict[str, Gaps]) -> list[str]:
     """What the tables say of the paper's claim, by each figure."""
-    lines, of_vanilla, of_mean = [], of_gradient(one, "vanilla"), of_gradient(one, "mean")
+    lines, of_vanilla, of_mean = [], gaps["vanilla"], gaps["mean"]
     for figure, label in FIGURES.items():
         shown = _by_word({outer: of_vanilla[figure, "normal", outer][1] for outer in NOISES})
         lines.append(f"- Smoothed (P = normal) beside vanilla, by {label}: {shown}.")
@@ -195,11 +202,12 @@ MEASURES = {"insertion": "", "deletion": "", "overall": "", "RO, normal": "norma
 
 def _faithful(label: str, single: Found, samples: Found, planned: int) -> Iterable[list[str]]:
     for one, map_ in ((single, "vanilla"), (samples, "mean, uniform, 10"), (samples, "smoothed, uniform, 10")):
-        cells = [cell(_score(one, map_, measure)) for measure in MEASURES]
+        cells = [cell(score(one, map_, measure)) for measure in MEASURES]
         yield [label, size(one, planned), map_.partition(",")[0], *cells]
 
 
-def _score(one: Found, map_: str, measure: str) -> np.ndarray:
+def score(one: Found, map_: str, measure: str) -> np.ndarray:
+    """Faithfulness of a map by one of `MEASURES`."""
     return one[stability(map_, MEASURES[measure], metric=measure.partition(",")[0])]
 
 
@@ -212,7 +220,7 @@ def _compared(pairs: list[tuple[str, Found, Found]]) -> list[str]:
         for other, one, map_ in (("vanilla", single, "vanilla"), ("the mean", samples, "mean, uniform, 10")):
             for measure in ("overall", "RO, normal", "RO, uniform"):
                 keys.append((label, other, measure))
-                gaps.append(_score(samples, "smoothed, uniform, 10", measure) - _score(one, map_, measure))
+                gaps.append(score(samples, "smoothed, uniform, 10", measure) - score(one, map_, measure))
     shown = verdicts(gaps, [("worse", "better")] * len(gaps))
     rows = [[*key, cell(gap, sign="+"), said] for key, gap, said in zip(keys, gaps, shown, strict=True)]
     header = ["explainer", "smoothed minus", "score", "difference", "shown"]

@@ -24,7 +24,8 @@ def laws(folder: Path) -> Part:
         biases = [f"{one[f'{n}, bias'][k]:+.3f}" for n in (SIZES[0], SIZES[-1])]
         rows.append([name, *(f"{value:.2f}" for value in spread), *cells, *biases])
         low, high = (max(side * (1 - r) + 1.96 * e for r, e in zip(ratios, errors, strict=True)) for side in (-1, 1))
-        kind = "less at every N" if low < 0 else "more at every N" if high < 0 else "less or as much"
+        always_less = low < 0 or not one["mean has a variance"][k]
+        kind = "less at every N" if always_less else "more at every N" if high < 0 else "less or as much"
         shown[kind].append(name)
     header = ["law", *(f"N var, N = {n}" for n in SIZES), *(f"/ mean's, N = {n}" for n in SIZES)]
     header += [f"bias, N = {n}" for n in (SIZES[0], SIZES[-1])]

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from paper.blocks.attacks import kept_away
-from paper.blocks.images import NOISES, of_gradient
+from paper.blocks.images import NOISES, of_gradient, score, words_of
 from paper.blocks.scenes import PLANNED, of_grass
 from paper.blocks.texts import MAPS, SETS, SYNONYMS, of_stability, of_words, said_of_words, spans
-from paper.cells import FEWEST, Found, cell, found, ratio, size, stability
+from paper.cells import FEWEST, Found, cell, found, ratio, size, stability, verdicts
 
 __all__ = ["summary"]
 
@@ -32,9 +31,11 @@ def summary(folder: Path) -> str:
     return out.getvalue()
 
 
-def _held(verdicts: Iterable[str]) -> str:
+def _held(said: Iterable[str]) -> str:
     """Whether all, some or none of the verdicts are the paper's."""
-    shown = set(verdicts)
+    shown = set(said)
+    if shown == {"too few to say"}:
+        return FEW
     if "better" in shown:
         return "holds" if shown == {"better"} else "holds in part"
     return "does not hold" if "worse" in shown else "is not shown"
@@ -53,17 +54,12 @@ def _gradient(folder: Path) -> Iterator[Row]:
         claim = "Smoothed maps are more stable." if figure == "score" else "The same, without the scale."
         verdict = _held(beside[figure, "normal", outer][1] for outer in NOISES)
         yield claim, f"Gradient, {about}, P normal: {label} under each outer noise", "; ".join(parts), verdict
-    parts = [
-        f"P {noise}: {', '.join(f'{outer} {of_mean[key(noise, outer)][1]}' for outer in NOISES)}" for noise in NOISES
-    ]
+    shown = {key[1:]: said for key, (_, said) in of_mean.items() if key[0] == "correlation"}
+    parts = [f"P {noise}: {', '.join(f'{outer} {shown[noise, outer]}' for outer in NOISES)}" for noise in NOISES]
     yield (
         "They are more stable than the mean of the same samples (SmoothGrad).", f"Gradient, {about}: correlation",
-        "; ".join(parts), _held(of_mean[key(noise, outer)][1] for noise in NOISES for outer in NOISES),
+        "; ".join(parts), _held(shown.values()),
     )  # fmt: skip
-
-
-def key(noise: str, outer: str) -> tuple[str, str, str]:
-    return "correlation", noise, outer
 
 
 def _other_images(folder: Path) -> Iterator[Row]:
@@ -79,25 +75,45 @@ def _other_images(folder: Path) -> Iterator[Row]:
             f"alpha {1 - levels[0]:.2g}: {ratios[0]}; alpha {1 - levels[-1]:.1g}: {ratios[1]}",
             FEW if len(one) < FEWEST else "holds" if little else "does not hold",
         )  # fmt: skip
-    for claim, file, planned, names in (
-        ("Smoothed maps of other explainers are more stable.", "stability-normal", 20, ("RISE", "LIME", "I-GOS")),
-        ("Under noise smoothed maps are more faithful, on the clean image about as faithful.", "faithfulness", 50,
-         ("RISE", "Score-CAM", "I-GOS")),
-    ):  # fmt: skip
-        tables = {name: found(f"{file}-{name.lower()}", folder) for name in names}
-        enough = [name for name, one in tables.items() if one is not None and len(one) >= FEWEST]
-        sizes = ", ".join(f"{name} {size(one, planned)}" for name, one in tables.items())
-        yield claim, f"{sizes} photographs", f"{', '.join(enough)}: see the page" if enough else "–", FEW
+    for name in ("RISE", "LIME", "I-GOS"):
+        one = found(f"stability-normal-{name.lower()}", folder)
+        gaps = [] if one is None else [
+            one[stability("smoothed, normal, 10", "normal", figure)] - one[stability("vanilla", "normal", figure)]
+            for figure in ("correlation", "score")
+        ]  # fmt: skip
+        yield _judged(
+            "Smoothed maps of other explainers are more stable.", f"{name}, {size(one, 20, 'photographs')}, P normal",
+            dict(zip(("correlation", "mstd"), gaps, strict=False)), [words_of("correlation"), words_of("score")],
+        )  # fmt: skip
+    for name in ("RISE", "Score-CAM", "I-GOS"):
+        one = found(f"faithfulness-{name.lower()}", folder)
+        gaps = {} if one is None else {
+            measure: score(one, "smoothed, uniform, 10", measure) - score(one, "vanilla", measure)
+            for measure in ("RO, normal", "RO, uniform")
+        }  # fmt: skip
+        yield _judged(
+            "Under noise smoothed maps are more faithful.", f"{name}, {size(one, 50, 'photographs')}, P uniform", gaps,
+            [("worse", "better")] * 2,
+        )  # fmt: skip
+
+
+def _judged(claim: str, about: str, gaps: dict[str, np.ndarray], words: list[tuple[str, str]]) -> Row:
+    """A row of differences, smoothed minus vanilla, judged together."""
+    said = verdicts(list(gaps.values()), words[: len(gaps)])
+    if set(said) <= {"too few to say"}:
+        return claim, about, "–", FEW
+    cells = [f"{name} {cell(gap, sign='+')} ({word})" for (name, gap), word in zip(gaps.items(), said, strict=True)]
+    return claim, about, "; ".join(cells), _held(said)
 
 
 def _words(folder: Path) -> Iterator[Row]:
+    shown = of_stability(folder)
     for data, planned in SETS.items():
         one = found(f"text-stability-lemna-500-copies-{data}", folder)
         if one is None:
             continue
         about = f"LEMNA, {size(one, planned, UNITS[data])}: mstd divided by vanilla's"
         vanilla, mean, smoothed = (one[stability(map_, SYNONYMS)] for map_ in MAPS)
-        shown = of_stability(folder)
         label = f"{data}, 500 copies"
         yield (
             "Smoothed scores of words are more stable.", about, ratio(smoothed, vanilla),
@@ -126,22 +142,22 @@ def _rest(folder: Path) -> Iterator[Row]:
         one = found(f"context-{name}-0.05-blur-6x8", folder)
         if one is None:
             continue
-        parts = [
-            ratio(one[f"break, significant, {what}"], one[f"break, vanilla, {what}"]) for what in ("area", "robust m_f")
-        ]
-        yield (
+        gaps = {
+            label: one[f"break, significant, {what}"] - one[f"break, vanilla, {what}"]
+            for label, what in (("area", "area"), ("score", "robust m_f"))
+        }
+        yield _judged(
             "Of the context of an object less is significant, and it is as good.",
-            f"GridSaliency, {size(one, planned, name + 's')}, beside one explanation",
-            f"area {parts[0]}; score {parts[1]}", FEW if len(one) < 4 * FEWEST else "see the page",
+            f"GridSaliency, {size(one, planned, name + 's')}: significant minus one explanation's", gaps,
+            [("better", "worse"), ("worse", "better")],
         )  # fmt: skip
     one = found("attack-lite0-cam-200-3-1-8", folder)
     if one is not None:
-        away = kept_away(one) if len(one) >= FEWEST else {}
-        yield (
+        clean, smoothed = (one[f"defence: {part}"] for part in ("clean defended", "adversarial defended"))
+        yield _judged(
             "The defence holds, also against an attacker who knows it.",
-            f"CAM, {size(one, 20, 'photographs')}: 0 is the attacker's map, 1 the clean image's",
-            "; ".join(f"{who} {share}" for who, share in away.items()) or "–",
-            FEW if not away else "see the page",
+            f"CAM, {size(one, 20, 'photographs')}: distance of the smoothed map, attacked minus clean",
+            {"aware": smoothed - clean}, [("worse", "better")],
         )  # fmt: skip
     grass = of_grass(folder)
     if grass:
@@ -163,17 +179,19 @@ def _spans(one: Found) -> Iterator[Row]:
     precision = {name: cell(values[0]) for name, values in shares.items()}
     chance = (one["marked"] / one["words"])[some].mean()
     yield (
-        "(not in the paper) Significant words are those that people mark.",
+        "(not in the paper) Significant words are marked by people more often than one map's.",
         f"LEMNA, {size(one, 512, 'toxic posts')}; {int(some.sum())} have a significant word: precision",
         f"significant {precision['significant']}; as many by vanilla {precision['vanilla']}; chance {chance:.4f}",
-        {"worse": "is worse than one map", "better": "is better than one map"}.get(shown[0], "is as good as one map"),
+        _held(shown[:1]),
     )
-    recall = [
-        np.nanmean((one[f"{name} hits"] / one["marked"])[one["marked"] > 0])
+    recall = {
+        name: (one[f"{name} hits"] / one["marked"])[one["marked"] > 0]
         for name in ("significant", "vanilla above its break")
-    ]
+    }
+    gap = recall["significant"] - recall["vanilla above its break"]
     yield (
-        "(not in the paper) They are found.", f"the same, all {len(one)} posts: recall",
-        f"significant {recall[0]:.3f}; one map above its break {recall[1]:.3f}",
-        "is less than one map's" if recall[0] < recall[1] else "is more than one map's",
-    )  # fmt: skip
+        "(not in the paper) They find more of what people mark than one map.",
+        f"the same, all {len(gap)} posts with a mark: recall",
+        f"significant {cell(recall['significant'])}; one map above its break {cell(recall['vanilla above its break'])}",
+        _held(verdicts([gap], [("worse", "better")])),
+    )

@@ -107,6 +107,15 @@ def test_the_documentation_says_what_is_unknown(tmp_path):
     alphas(tmp_path, dict.fromkeys("abcd", 0.02))
     rows = list(csv.DictReader(io.StringIO(summary(tmp_path))))
     assert [row["so it"] for row in rows if "alpha" in row["the paper says"]] == ["holds"]
+    kept = Kept.opened(tmp_path / "stability-normal-rise.csv", {"n_samples": [10], "n_outer": 10})
+    for unit, gain in enumerate((0.1, 0.11, 0.09, 0.1, 0.12)):  # in correlation; mstd only scatters
+        figures = {("vanilla", "correlation"): 0.5, ("smoothed, normal, 10", "correlation"): 0.5 + gain,
+                   ("vanilla", "score"): 0.1, ("smoothed, normal, 10", "score"): 0.1 + (-1) ** unit * gain}  # fmt: skip
+        kept.add(f"{unit}", {stability(map_, "normal", what): value for (map_, what), value in figures.items()}, 1)
+    rows = list(csv.DictReader(io.StringIO(summary(tmp_path))))
+    (rise,) = [row for row in rows if row["measured here on"].startswith("RISE, 5 of 20")]
+    assert rise["so it"] == "holds in part"
+    assert "(better); mstd" in rise["found"]
 
 
 def test_a_table_from_missing_units_says_how_many(tmp_path):
@@ -191,6 +200,12 @@ def test_what_the_documentation_concludes_is_so():
         agree = one[stability("vanilla", SYNONYMS, metric="prediction_agreement")].mean()
         assert data != "toxicity" or round(1 - agree, 2) == 0.37  # "37 % of the noisy posts"
     root = PAGES.parent
+    areas = text_of("ATTACK_RESULTS.md").replace("*", "").partition("## Can an attack be noticed? (earlier")[2]
+    for place in ("docs/howto/attacks.rst", "src/metfa/attacks/detection.py"):
+        said = re.findall(r"\d\.\d{3} \([\d.]+ to [\d.]+\)", (root / place).read_text(encoding="utf-8"))
+        assert len(said) == 8  # of four explainers and images, both attackers
+        for area, low, high in (re.findall(r"[\d.]+", one) for one in said):
+            assert f"{area} ({float(low):.2f} to {float(high):.2f})" in areas
     (cam,) = [row for row in text_of("ATTACK_RESULTS.md").split("\n") if row.startswith("| CAM | 6 |")]
     for said, where in (("0.220", "README.md"), ("0.030", "README.md"), ("0.220", "docs/howto/attacks.rst")):
         assert said in (root / where).read_text(encoding="utf-8")

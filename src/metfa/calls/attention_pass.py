@@ -18,6 +18,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from metfa.calls.attention import attention, multi_head_attention
 from metfa.calls.functions_as_layers import name_of
+from metfa.calls.module_hooks import hooked
 
 __all__ = ["AttentionCall", "AttentionPass", "first_of"]
 
@@ -66,16 +67,8 @@ class AttentionPass(TorchFunctionMode):
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Forward passes inside are watched; hooks are removed afterwards."""
-        handles = []
-        try:
-            for name, module in self.model.named_modules() if isinstance(self.model, nn.Module) else ():
-                handles.append(module.register_forward_pre_hook(self._entering(name)))
-                handles.append(module.register_forward_hook(self._leaving(name)))
-            with self:
-                yield
-        finally:
-            for handle in handles:
-                handle.remove()
+        with hooked(self.model, self._entering, self._leaving), self:
+            yield
 
     def unread(self) -> AttentionCall | None:
         """A square softmax that is multiplied by nothing that was recognised, so that its use is unknown."""

@@ -27,6 +27,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
 from metfa.calls.functions_as_layers import as_layer, name_of, tensors_in, works_in_place
+from metfa.calls.module_hooks import hooked
 from metfa.explainers._supported_layers import MOVING_FUNCTIONS, distributes, linear_types, refuse
 
 __all__ = ["RelevancePass"]
@@ -64,16 +65,8 @@ class RelevancePass(TorchFunctionMode):
     @contextmanager
     def watching(self, _: torch.Tensor) -> Iterator[None]:
         """Forward passes of these inputs inside are watched."""
-        handles = []
-        try:
-            for name, module in self.model.named_modules():
-                handles.append(module.register_forward_pre_hook(self._entering(name)))
-                handles.append(module.register_forward_hook(self._leaving))
-            with self:
-                yield
-        finally:
-            for handle in handles:
-                handle.remove()
+        with hooked(self.model, self._entering, lambda _: self._leaving), self:
+            yield
 
     def relevance(self, scores: torch.Tensor, inputs: torch.Tensor, *, create_graph: bool) -> torch.Tensor:
         """Relevance of the inputs. It starts as the scores of the rows, (batch,), and goes back layer by layer.

@@ -16,6 +16,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
 from metfa.calls.functions_as_layers import name_of, tensors_in, works_in_place
+from metfa.calls.module_hooks import hooked
 from metfa.explainers._attention_rules import (
     ADDITIONS,
     ATTENTION,
@@ -74,17 +75,9 @@ class RuledPass(TorchFunctionMode):
     @contextmanager
     def watching(self, inputs: torch.Tensor) -> Iterator[None]:
         """Forward passes of `inputs` inside are watched."""
-        handles = []
         self._raw[inputs] = inputs
-        try:
-            for name, module in self.model.named_modules():
-                handles.append(module.register_forward_pre_hook(self._entering(name)))
-                handles.append(module.register_forward_hook(self._leaving))
-            with self:
-                yield
-        finally:
-            for handle in handles:
-                handle.remove()
+        with hooked(self.model, self._entering, lambda _: self._leaving), self:
+            yield
 
     def relevance(self, scores: torch.Tensor, inputs: torch.Tensor, *, create_graph: bool) -> torch.Tensor:
         """Relevance of the inputs, from the scores of the rows, (batch,). With `create_graph` it is differentiable."""
