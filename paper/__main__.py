@@ -32,6 +32,7 @@ def order(data: Path, classifier: Path) -> Iterator[tuple[str, list[str]]]:
             yield script, [*sentences, "--copies", copies]
             yield script, [*posts, "--copies", copies]
     yield "toxic_spans", [*spans, "--copies", "500"]
+    yield "flips", photographs
     yield "authors_penalty", sentences
     yield "theorem5", []
     yield "planted_context", []
@@ -46,8 +47,8 @@ def order(data: Path, classifier: Path) -> Iterator[tuple[str, list[str]]]:
     yield "context_bias", [*scenes, "--radius", "0.05"]
     for components in ("3", "6"):  # of LEMNA's mixture
         yield "text_stability", [*posts, "--copies", "500", "--components", components]
-    strong = ["--steps", "200", "--restarts", "3"]
-    for explainer, images in (("cam", "20"), ("lrp", "10"), ("mask", "5")):
+    for explainer, images, restarts in (("cam", "20", "3"), ("lrp", "10", "3"), ("mask", "5", "1")):
+        strong = ["--steps", "200", "--restarts", restarts]
         yield "attack_table", [*photographs, "--explainers", explainer, "--images", images, *strong]
 
 

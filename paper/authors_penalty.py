@@ -2,7 +2,8 @@
 
 Their code minimises ½ Σ (y - x·b)² + λ Σ |bⱼ₊₁ - bⱼ| with λ = sqrt(n log p), for n copies of a text of p words. There
 the regressors are bytes. Here they are zeros and ones, so the same penalty weighs more, and `metfa.text.LEMNA` has the
-residuals' deviation and `fused` as factors. The steps bⱼ₊₁ - bⱼ are found by scikit-learn's lasso.
+residuals' deviation and `fused` as factors. Both have an intercept. The steps bⱼ₊₁ - bⱼ are found by scikit-learn's
+lasso.
 
     python -m paper.authors_penalty --data FOLDER/test.csv --words 30 80
 """
@@ -40,14 +41,15 @@ def scores(model: Any, words: tuple[str, ...], copies: int, rng: np.random.Gener
 def measured(options: argparse.Namespace, model: Any, texts: Texts, copies: int, until: float) -> Kept:
     """How many different scores the words of each text get, by the authors' penalty and by `LEMNA`, text by text."""
     usual = partial(LEMNA, n_perturbations=copies)
-    setting = {"inputs": texts.among, "model": weights(model), "usual": described(usual), "copies": copies, "seed": 0}
+    setting = {"inputs": texts.among, "model": weights(model), "usual": described(usual), "copies": copies, "seed": "own"}
     kept = Kept.opened(options.results / f"authors-penalty-{copies}-copies.csv", setting)
     for text in texts.chosen:
         unit = digest([text.encode()])
         if unit in kept.lines or options.finished or monotonic() > until:
             continue
         clock = process_time()
-        theirs = scores(model, words_of(text).words, copies, np.random.default_rng(0))
+        deletions = np.random.default_rng(int(unit, 16))  # else texts of one length had the same
+        theirs = scores(model, words_of(text).words, copies, deletions)
         ours = usual(model, rng=0).fit([text])[0][0].coefficients
         found = {"words": len(theirs), "authors": len(np.unique(theirs)), "usual": len(np.unique(ours))}
         kept.add(unit, found, process_time() - clock)

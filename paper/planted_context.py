@@ -28,7 +28,7 @@ __all__ = ["BASELINES", "MAPS", "TRAININGS", "WAYS"]
 BASELINES = {"blur": Blur(10.0), "grey": 0.5}
 MAPS = ("vanilla", "mean", "smoothed", "lower bound")
 WAYS = ("vanilla", "significant", "as many by vanilla", "as many by mean")
-TRAININGS = ((0, "planted"), (1, "planted"), (2, "planted"), (0, "independent"))
+TRAININGS = (*((seed, "planted") for seed in range(6)), (0, "independent"))
 DESIGN = planted_context.SMALL
 THRESHOLD, LEAST, N = 0.3, 20, 10
 NOISE = metfa.noise.Uniform(0.1, bounds=(0, 1))

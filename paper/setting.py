@@ -11,10 +11,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
 
 import metfa
-from metfa import explainers
+from metfa import explainers, stats
 from metfa.evaluation import Evaluation
 from metfa.evaluation.inputs import study_inputs
 from metfa.evaluation.units import Unit, units_of
@@ -33,7 +34,8 @@ KEY = ("metric", "outer", "aggregate", "sampling", "n_samples", "confidence_leve
 NUMBERS = {"n_samples": int, "confidence_level": float}
 FIGURES = {  # of a row, by its metric; all others have their score
     "mstd": ("score", *BESIDE_MSTD),
-    **dict.fromkeys(("RI", "RD", "RO"), ("score", "mean_of_ratios", "median_of_ratios")),
+    **dict.fromkeys(("insertion", "deletion", "overall"), ("score", "raw")),
+    **dict.fromkeys(("RI", "RD", "RO"), ("score", "raw", "mean_of_ratios", "median_of_ratios")),
 }
 
 
@@ -65,6 +67,11 @@ def methods(*, quick: bool) -> dict:
         "I-GOS": partial(fast, explainers.IGOS, n_iterations=3 if quick else 15),
         "Score-CAM": partial(fast, explainers.ScoreCAM, variant="metfa", baseline=GREY),
     }
+
+
+def natural_break(values: np.ndarray) -> float:
+    """The paper's threshold: the natural break of all scores, whether or not a feature stands out of them."""
+    return float(stats.jenks(values)) if np.ptp(values) > 0 else float(values.max())
 
 
 def parser(about: str, *, images: int) -> argparse.ArgumentParser:

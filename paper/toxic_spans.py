@@ -2,8 +2,8 @@
 
 This is not in the paper. It takes posts with human-marked character ranges (SemEval-2021 Task 5) that the model calls
 toxic, and LEMNA with P = P(0.5), N = 10, or others by option. MeTFA's words are significant at alpha = 0.05,
-above the natural break. They are compared with the best words by the vanilla, the mean and the smoothed scores, equally
-many, and with all words whose vanilla scores lie above their own natural break.
+above the natural break of all scores, as in the paper. They are compared with the best words by the vanilla, the mean
+and the smoothed scores, equally many, and with all words whose vanilla scores lie above their own natural break.
 """
 
 import argparse
@@ -13,14 +13,14 @@ import time
 import numpy as np
 import pandas as pd
 
-from metfa import stats, text
+from metfa import text
 from metfa.results.sample import AttributionSample
 from metfa.text import Synonyms
 from metfa.text.models import TrainedBiLSTM
 from metfa.text.words import words_of
 from paper.cells import cell
 from paper.kept import Kept
-from paper.setting import described, weights
+from paper.setting import described, natural_break, weights
 from paper.text_setting import Texts, lemna, parser, read, rows_of
 
 AS_MANY = ("vanilla", "mean", "smoothed")
@@ -49,13 +49,13 @@ def best(scores: np.ndarray, k: int, order: np.ndarray) -> np.ndarray:
 
 def figures(sample: AttributionSample, marked: np.ndarray, replaceable: np.ndarray) -> dict[str, int]:
     """For each way: the words taken, the marked words among them, and how many of these have a synonym."""
-    decided = sample.significance_map(stats.jenks)[0]
+    decided = sample.significance_map(natural_break(sample.values[:, 0]))[0]
     significant, vanilla = decided == 1, sample.vanilla[0]
     order = np.random.default_rng(0).permutation(len(marked))
     taken = {"significant": significant, "unimportant": decided == -1}
     for name, scores in zip(AS_MANY, (vanilla, sample.mean()[0], sample.smoothed()[0]), strict=True):
         taken[name] = best(scores, int(significant.sum()), order)
-    taken[WAYS[-1]] = vanilla > stats.jenks(vanilla) if np.ptp(vanilla) > 0 else np.zeros_like(significant)
+    taken[WAYS[-1]] = vanilla > natural_break(vanilla)
     found = {
         "words": len(marked),
         "marked": int(marked.sum()),
@@ -77,8 +77,10 @@ def measured(options: argparse.Namespace, model: TrainedBiLSTM, texts: Texts, co
     noise = Synonyms(options.p)
     goal = model.class_names.index(options.only)
     _, explainer = lemna(copies, options.components)
-    setting = {"inputs": texts.among, "model": weights(model), "explainer": described(explainer), "P": described(noise),
-               "n_samples": options.samples, "alpha": 0.05, "threshold": described(stats.jenks), "seed": 0}  # fmt: skip
+    setting = {
+        "inputs": texts.among, "model": weights(model), "explainer": described(explainer), "P": described(noise),
+        "n_samples": options.samples, "alpha": 0.05, "threshold": described(natural_break), "seed": 0,
+    }  # fmt: skip
     mixture = f"-k-{options.components}" * (options.components > 1)
     name = f"toxic-spans-{copies}-copies-p-{options.p}-n-{options.samples}{mixture}.csv"
     kept = Kept.opened(options.results / name, setting)

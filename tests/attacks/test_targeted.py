@@ -203,6 +203,21 @@ class TestMASK:
             np.testing.assert_allclose(alone.adversarial.inputs, together.adversarial.inputs[one], atol=1e-9)
             np.testing.assert_allclose(alone.adversarial.defended, together.adversarial.defended[one], atol=1e-6)
 
+    def test_masks_follow_the_image_if_all_weight_is_on_the_smoothed_map(self, pictures, corner):
+        network = flat_network()
+        explainer = mask(network, n_iterations=6)
+        defence = metfa.Smoothed(explainer, noise=Uniform(0.05, bounds=(0, 1)), n_samples=6)
+        settings = {"n_first_steps": 0, "n_steps": 4, "check_every": 4, "unrolled": (1, 2), "step_size": 1e-9, "rng": 0}
+        terms = [
+            attacks.manipulate(
+                network, explainer, pictures[:1], target_map=corner, settings="adv2-mask", knows="defence",
+                defence=defence, map_weight=weight, defence_weight=1.0, epsilon=0.1, **settings,
+            ).curves["defence"]
+            for weight in (0.0, 1e-9)
+        ]  # fmt: skip
+        np.testing.assert_allclose(*terms, rtol=1e-5)
+        assert np.ptp(terms[0]) > 0  # the image stays, its mask goes on
+
     def test_states_follow_each_restart(self, pictures, corner):
         network = flat_network()
         result = attacks.manipulate(

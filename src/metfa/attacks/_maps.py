@@ -97,6 +97,9 @@ class Maps:
     def refresh(self, inputs: torch.Tensor, target: torch.Tensor, rngs: Sequence[np.random.Generator]) -> None:
         """Do nothing: every map is made anew."""
 
+    def follow(self, inputs: torch.Tensor, target: torch.Tensor) -> None:
+        """Do nothing: every map is made anew."""
+
     def defended(self, defence: SampledExplainer) -> DefendedMaps:
         """The same under a defence."""
         return DefendedMaps(defence, self.context)
@@ -190,13 +193,21 @@ class UnrolledMaps:
         """Maps (batch, height, width)."""
         if self._state is None:
             self.refresh(inputs, target, rngs)
+        unrolled, state = self._advanced(inputs, target)
+        with _quiet():
+            return unrolled.finished(state, inputs)
+
+    def follow(self, inputs: torch.Tensor, target: torch.Tensor) -> None:
+        """Let the state follow the images of a step that asks for no map: the defended maps start from it."""
+        self._advanced(inputs.detach(), target)
+
+    def _advanced(self, inputs: torch.Tensor, target: torch.Tensor) -> tuple[UnrolledMASK, MaskState]:
         assert self._state is not None
         unrolled = UnrolledMASK(self.explainer, self._state, self._steps)
         with _quiet():
             state = unrolled.after(inputs, target)
-            maps = unrolled.finished(state, inputs)
         self._state = MaskState(state.masks.detach(), state.mean.detach(), state.square.detach(), state.count)
-        return maps
+        return unrolled, state
 
     def defended(self, defence: SampledExplainer) -> UnrolledDefence:
         """The same under a defence: every noisy copy starts from the state of its own image."""

@@ -121,6 +121,8 @@ class Objective:
                 if progress == 0:
                     (of_map,) = torch.autograd.grad(values["map"].sum(), leaf, retain_graph=True)
                     _warn_of_flat(of_map, values["map"], "the explainer")
+            elif self.defence is not None:
+                self.maps.follow(images, self.explained)
             total = sum(weights[name] * value for name, value in values.items())
             gradient = torch.zeros_like(images)
             if isinstance(total, torch.Tensor):
