@@ -41,7 +41,9 @@ def scores(model: Any, words: tuple[str, ...], copies: int, rng: np.random.Gener
 def measured(options: argparse.Namespace, model: Any, texts: Texts, copies: int, until: float) -> Kept:
     """How many different scores the words of each text get, by the authors' penalty and by `LEMNA`, text by text."""
     usual = partial(LEMNA, n_perturbations=copies)
-    setting = {"inputs": texts.among, "model": weights(model), "usual": described(usual), "copies": copies, "seed": "own"}
+    setting = {
+        "inputs": texts.among, "model": weights(model), "usual": described(usual), "copies": copies, "seed": "own",
+    }  # fmt: skip
     kept = Kept.opened(options.results / f"authors-penalty-{copies}-copies.csv", setting)
     for text in texts.chosen:
         unit = digest([text.encode()])
