@@ -15,8 +15,8 @@ from metfa.evaluation.tables import Cell
 from paper.kept import RESULTS, VERSION, read
 
 __all__ = [
-    "FEWEST", "HOLM", "Found", "Part", "cell", "found", "how", "ratio", "share", "size", "stability", "table",
-    "verdicts",
+    "FEWEST", "HOLM", "Found", "Part", "at_least", "cell", "found", "how", "ratio", "share", "size", "stability",
+    "table", "verdicts",
 ]  # fmt: skip
 
 FEWEST = 4  # units from which on an error is shown and a difference judged: of fewer Student's t is too wide to help
@@ -117,11 +117,27 @@ def ratio(above: np.ndarray, below: np.ndarray) -> str:
         return "–"
     if len(below) >= FEWEST and abs(below.mean()) <= Cell.of(below.tolist()).half_width:
         return "–"
-    whole = above.mean() / below.mean()
-    apart = (above - whole * below) / below.mean()
+    whole, apart = _of_ratio(above, below)
     if len(above) > 1 and np.ptp(apart) <= 1e-9 * abs(whole):
         return f"{whole:.3f} in all {len(above)}{missing}"
     return f"{whole:.3f}" + (f" ± {_error(apart, 3)}" if len(above) >= FEWEST else "") + missing
+
+
+def at_least(above: np.ndarray, below: np.ndarray, least: float) -> str:
+    """Whether the ratio of means is shown to be at least, or to be less than `least`, by its 95 % limits."""
+    known = np.isfinite(above) & np.isfinite(below)
+    above, below = above[known], below[known]
+    if len(above) < FEWEST:
+        return "too few to say"
+    whole, apart = _of_ratio(above, below)
+    half = Cell.of(apart.tolist()).half_width
+    return "at least" if whole - half >= least else "less" if whole + half < least else "not shown"
+
+
+def _of_ratio(above: np.ndarray, below: np.ndarray) -> tuple[float, np.ndarray]:
+    """The ratio, and what each unit adds to its error."""
+    whole = above.mean() / below.mean()
+    return whole, (above - whole * below) / below.mean()
 
 
 def verdicts(differences: Sequence[np.ndarray], words: Sequence[tuple[str, str]]) -> list[str]:

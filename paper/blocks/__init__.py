@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from paper.blocks.attacks import attacks, signs
-from paper.blocks.images import alpha, faithfulness, gradient, others, smoothgrad
+from paper.blocks.images import alpha, faithfulness, flips, gradient, others, smoothgrad
 from paper.blocks.laws import laws
 from paper.blocks.scenes import context, planted
 from paper.blocks.texts import penalty, text_faithfulness, text_stability, toxic_spans
@@ -17,8 +17,8 @@ __all__ = ["BLOCKS"]
 
 BLOCKS: dict[str, dict[str, Callable[[Path], Part]]] = {  # by page
     "RESULTS.md": {
-        "gradient": gradient, "others": others, "smoothgrad": smoothgrad, "alpha": alpha, "faithfulness": faithfulness,
-        "laws": laws,
+        "flips": flips, "gradient": gradient, "others": others, "smoothgrad": smoothgrad, "alpha": alpha,
+        "faithfulness": faithfulness, "laws": laws,
     },
     "TEXT_RESULTS.md": {
         "penalty": penalty, "text_stability": text_stability, "text_faithfulness": text_faithfulness,

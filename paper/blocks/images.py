@@ -7,10 +7,24 @@ from pathlib import Path
 
 import numpy as np
 
-from paper.cells import FEWEST, HOLM, Found, Part, cell, found, how, ratio, size, stability, table, verdicts
+from paper.cells import (
+    FEWEST,
+    HOLM,
+    Found,
+    Part,
+    cell,
+    found,
+    how,
+    ratio,
+    share,
+    size,
+    stability,
+    table,
+    verdicts,
+)
 
 __all__ = [
-    "FIGURES", "NOISES", "alpha", "faithfulness", "gradient", "of_gradient", "others", "score", "smoothgrad",
+    "FIGURES", "NOISES", "alpha", "faithfulness", "flips", "gradient", "of_gradient", "others", "score", "smoothgrad",
     "words_of",
 ]  # fmt: skip
 
@@ -176,9 +190,23 @@ def alpha(folder: Path) -> Part:
     return Part(about, f"{how(one)}, O_n = P.\n\n" + table(header, rows))
 
 
+OF_CLEAN = ("insertion", "deletion", "overall")
+FORMS = {"raw": "raw", "ratio of means": "score", "mean of ratios": "mean_of_ratios"}
+ROBUST = {f"RO, {outer}, {form}": (outer, form) for outer in NOISES[:2] for form in FORMS}
+
+
+def score(one: Found, map_: str, measure: str) -> np.ndarray:
+    """Faithfulness of a map by one of `OF_CLEAN` or `ROBUST`."""
+    if measure in OF_CLEAN:
+        return one[stability(map_, "", metric=measure)]
+    outer, form = ROBUST[measure]
+    return one[stability(map_, outer, FORMS[form], "RO")]
+
+
 def faithfulness(folder: Path) -> Part:
     """Clean and robust scores of vanilla, mean and smoothed maps, at full and equal budgets."""
-    planned, rows, sizes, compared = 50, [], [], []
+    planned, sizes, compared = 50, [], []
+    clean, noisy = [], []
     for name in ("RISE", "Score-CAM", "I-GOS"):
         full, tenth = (found(f"faithfulness-{name.lower()}{part}", folder) for part in ("", "-a-tenth"))
         sizes.append(f"{name} {size(full, planned)}")
@@ -186,42 +214,51 @@ def faithfulness(folder: Path) -> Part:
             if label != name and name != "RISE":
                 continue
             if full is None or samples is None:
-                rows.append([label, size(None, planned), *("–" for _ in range(6))])
+                for rows, measures in ((clean, OF_CLEAN), (noisy, ROBUST)):
+                    rows.append([label, size(None, planned), "–", *("–" for _ in measures)])
                 continue
             both = [unit for unit in full.units if unit in samples.units]
-            rows += _faithful(label, full.of(both), samples.of(both), planned)
-            compared.append((label, full.of(both), samples.of(both)))
-    header = ["explainer", PHOTOGRAPHS, "map", "insertion", "deletion", "overall", "RO, normal", "RO, uniform"]
+            pair = full.of(both), samples.of(both)
+            clean += _faithful(label, *pair, OF_CLEAN, planned)
+            noisy += _faithful(label, *pair, ROBUST, planned)
+            compared.append((label, *pair))
+    header = ["explainer", PHOTOGRAPHS, "map"]
     about = [f"{how(compared[0][1])} of each O_n."] if compared else []
-    text = "\n\n".join([*about, table(header, rows), *_compared(compared)])
-    return Part(f"{', '.join(sizes)} {PHOTOGRAPHS}", text)
+    tables = [table([*header, *OF_CLEAN], clean), table([*header, *ROBUST], noisy), *_compared(compared)]
+    return Part(f"{', '.join(sizes)} {PHOTOGRAPHS}", "\n\n".join([*about, *tables]))
 
 
-MEASURES = {"insertion": "", "deletion": "", "overall": "", "RO, normal": "normal", "RO, uniform": "uniform"}
-
-
-def _faithful(label: str, single: Found, samples: Found, planned: int) -> Iterable[list[str]]:
+def _faithful(label: str, single: Found, samples: Found, measures: Iterable[str], planned: int) -> Iterable[list[str]]:
     for one, map_ in ((single, "vanilla"), (samples, "mean, uniform, 10"), (samples, "smoothed, uniform, 10")):
-        cells = [cell(score(one, map_, measure)) for measure in MEASURES]
+        cells = [cell(score(one, map_, measure)) for measure in measures]
         yield [label, size(one, planned), map_.partition(",")[0], *cells]
-
-
-def score(one: Found, map_: str, measure: str) -> np.ndarray:
-    """Faithfulness of a map by one of `MEASURES`."""
-    return one[stability(map_, MEASURES[measure], metric=measure.partition(",")[0])]
 
 
 def _compared(pairs: list[tuple[str, Found, Found]]) -> list[str]:
     """Smoothed minus the two others, image by image."""
     if not pairs:
         return []
-    keys, gaps = [], []
+    measures = ("overall", *ROBUST)
+    heads, gaps = [], []
     for label, single, samples in pairs:
         for other, one, map_ in (("vanilla", single, "vanilla"), ("the mean", samples, "mean, uniform, 10")):
-            for measure in ("overall", "RO, normal", "RO, uniform"):
-                keys.append((label, other, measure))
-                gaps.append(score(samples, "smoothed, uniform, 10", measure) - score(one, map_, measure))
+            heads.append([label, other])
+            gaps += [score(samples, "smoothed, uniform, 10", name) - score(one, map_, name) for name in measures]
     shown = verdicts(gaps, [("worse", "better")] * len(gaps))
-    rows = [[*key, cell(gap, sign="+"), said] for key, gap, said in zip(keys, gaps, shown, strict=True)]
-    header = ["explainer", "smoothed minus", "score", "difference", "shown"]
-    return [f"What is shown, {HOLM}:", table(header, rows)]
+    cells = [f"{cell(gap, sign='+')}, {said}" for gap, said in zip(gaps, shown, strict=True)]
+    rows = [[*head, *cells[k * len(measures) : (k + 1) * len(measures)]] for k, head in enumerate(heads)]
+    return [f"What is shown, {HOLM}:", table(["explainer", "smoothed minus", *measures], rows)]
+
+
+def flips(folder: Path) -> Part:
+    """How often each noise changes the class."""
+    one = found("flips-gradient", folder)
+    about = size(one, 100, PHOTOGRAPHS)
+    if one is None:
+        return Part(about, "")
+    rows = []
+    for noise in NOISES:
+        changed = 1 - one[stability("vanilla", noise, metric="prediction_agreement")]
+        rows.append([noise, cell(changed), share(changed >= 0.5), share(changed == 1)])
+    header = ["noise", "share of draws with another class", "another in half of them or more", "in all of them"]
+    return Part(about, f"{one.setting['n_outer']} draws of each noise.\n\n{table(header, rows)}")

@@ -13,7 +13,7 @@ from paper.blocks import BLOCKS
 from paper.blocks.images import of_gradient
 from paper.blocks.summary import summary
 from paper.blocks.texts import MAPS, SETS, SYNONYMS, of_words, said_of_words
-from paper.cells import cell, found, ratio, stability, verdicts
+from paper.cells import at_least, cell, found, ratio, stability, verdicts
 from paper.kept import RESULTS, Kept
 from paper.read_pages import numbers, sections
 
@@ -97,7 +97,7 @@ def alphas(folder, units, *, n=50, draws=10):
 def test_pages_without_any_table_are_made(name, tmp_path):
     made = page.made(name, text_of(name), tmp_path)
     assert "nan" not in made
-    assert re.search(r"^## .* \((.* )?0 of \d+", made, re.MULTILINE) or "(0 images, 0 of 8 networks" in made
+    assert re.search(r"^## .* \((.* )?0 of \d+", made, re.MULTILINE) or "(0 images, 0 of 14 networks" in made
     assert claims.faults(name, made) == []
 
 
@@ -176,6 +176,27 @@ def test_cells_show_no_error_of_few_units_and_none_of_zero():
     assert ratio(np.array([np.nan]), np.array([1.0])) == "–"
     assert ratio(np.ones(9), np.tile([1.0, -1.0, 0.1], 3)) == "–"  # nothing is divided by what may be 0
     assert ratio(np.array([1.0, np.nan]), np.array([2.0, 2.0])) == "0.500 (1 of 2 missing)"
+
+
+def test_as_good_is_not_the_same_as_not_shown_to_differ():
+    vanilla = np.array([0.8, 0.9, 0.7, 0.85, 0.9])
+    scatter = np.array([0.2, -0.3, 0.25, -0.1, 0.05])
+    assert verdicts([vanilla * scatter], [("worse", "better")]) == ["not shown to differ"]
+    assert at_least(vanilla * (1 + scatter), vanilla, 0.99) == "not shown"
+    assert at_least(vanilla * (0.997 + scatter / 1000), vanilla, 0.99) == "at least"  # a little less, and as good
+    assert at_least(vanilla * (0.9 + scatter / 1000), vanilla, 0.99) == "less"
+    assert at_least(vanilla[:3], vanilla[:3], 0.99) == "too few to say"
+
+
+def test_the_defence_is_judged_by_the_papers_criterion_and_by_more(tmp_path):
+    kept = Kept.opened(tmp_path / "attack-lite0-cam-200-3-1-8.csv", {})
+    for unit in range(5):
+        far = {"nothing: adversarial": 0.001, "nothing: adversarial defended": 0.3, "nothing: clean defended": 0.4,
+               "defence: adversarial defended": 0.03, "defence alone: adversarial defended": 0.02}  # fmt: skip
+        kept.add(f"{unit}", {name: value * (1 + unit / 10) for name, value in far.items()}, 1)
+    rows = [row for row in csv.DictReader(io.StringIO(summary(tmp_path))) if row["measured here on"].startswith("CAM")]
+    assert [row["so it"] for row in rows] == ["holds", "does not hold"]  # further than one map, and drawn all the same
+    assert "aware, smoothed map alone +0.0228 ± 0.0037 (better)" in rows[0]["found"]
 
 
 def test_what_the_documentation_concludes_is_so():
