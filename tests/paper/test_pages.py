@@ -208,6 +208,12 @@ def test_what_the_documentation_concludes_is_so():
         assert shown[noise, "brightness"] == ("better" if noise == "brightness" else "worse")
     levels = [gradient[stability(map_, "normal", "level")] for map_ in ("smoothed, normal, 10", "vanilla")]
     assert verdicts([levels[0] - levels[1]], [("less", "more")]) == ["less"]
+    flips = found("flips-gradient")
+    changed = [
+        1 - flips[stability("vanilla", noise, metric="prediction_agreement")].mean()
+        for noise in ("normal", "uniform", "brightness")
+    ]
+    assert [round(share, 2) for share in changed] == [0.25, 0.11, 0.0]
     for data in SETS:
         one, maps = of_words(RESULTS, data, 500)
         said = said_of_words(maps)
