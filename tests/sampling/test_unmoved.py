@@ -53,9 +53,7 @@ def test_every_view_says_it_in_one_way(tmp_path):
         assert not test.sign.any()
     assert np.isnan(sample.decide(sample.terms(0.1)).thresholds).all()
     assert sample.plan(0.05, 0.1).n_samples is None
-    with pytest.warns(
-        DegenerateAttributionsWarning, match=r"intervals of width 0 say nothing: all samples .* \(3\)"
-    ):
+    with pytest.warns(DegenerateAttributionsWarning, match=r"intervals of width 0 say nothing: all samples .* \(3\)"):
         sample.confidence_interval()
     one = sample.of_input(0)
     lines = dict(one.summary()[0].lines())
