@@ -19,7 +19,7 @@ from metfa.report._layers import colours_of, layers_of
 from metfa.report._places import placed_kind, placed_of
 from metfa.report._regions import log_e_values_of, outlines_of, plane_of
 from metfa.report._words import about_of, kinds_of, lines_of, paragraph_of, warnings_of
-from metfa.results.cautions import cautions
+from metfa.results.cautions import cautions, rounding_of
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.moments import ends_of
 from metfa.results.one_map import is_noisy
@@ -145,6 +145,7 @@ class Content:
             "rule": rule_in_words(sample, terms, given=given),
             "split": terms.split,
             "samples": samples.data,
+            "rounding": float(rounding_of(tested)[0]),
             "layers": layers_of(tested, confidence_level, lambda scores: placed(scores, region), (interval, smoothed)),
             "certificate": certificate,
             **deciding(tested, terms),
