@@ -50,15 +50,32 @@ def test_draws_are_tested_even_if_they_move_a_map_by_rounding_alone():
         assert sample.significance_map(-1.0).all()
 
 
+def test_draws_that_agree_are_a_finding():
+    @metfa.randomised
+    def mask(inputs, target, *, rngs):
+        return np.stack([row + 0.1 * rng.random(6) > 0.5 for row, rng in zip(inputs, rngs, strict=True)])
+
+    rows = np.array([[0.0, 0.2, 0.3, 0.7, 0.8, 0.9]])
+    sample = metfa.explain(mask, rows, 0, **SETTINGS)
+    assert (sample.values == sample.values[0]).all()
+    assert not sample.unmoved.any()
+    assert sample.significance_map(0.5).tolist() == [[-1, -1, -1, 1, 1, 1]]
+
+
 def test_one_sample_is_no_case():
     assert not metfa.explain(ignores, ROWS, 0, noise=None, rng=0, n_samples=1).unmoved.any()
 
 
 @pytest.mark.filterwarnings("ignore:20 of 40 maps are constant")
 def test_each_input_is_looked_at_by_itself():
-    rows = np.stack([np.zeros(6), np.ones(6)])  # no draw moves a map of zeros
-    with pytest.warns(DegenerateAttributionsWarning, match="for 1 of 2 inputs: .*or none that change its map"):
-        sample = metfa.explain(draws, rows, 0, **SETTINGS)
+    @metfa.randomised
+    def now_and_then(inputs, target, *, rngs):
+        rows = zip(inputs, rngs, strict=True)
+        return np.stack([row * (1 + 0.1 * rng.random(6)) if row.any() else row for row, rng in rows])
+
+    rows = np.stack([np.zeros(6), np.ones(6)])
+    with pytest.warns(DegenerateAttributionsWarning, match="for 1 of 2 inputs"):
+        sample = metfa.explain(now_and_then, rows, 0, **SETTINGS)
     assert sample.unmoved.tolist() == [True, False]
     marks = sample.significance_map(0.5)
     assert not marks[0].any()
@@ -120,16 +137,15 @@ def test_joined_samples_of_one_map_each_are_looked_at_together():
     assert not joined(draws).unmoved.any()
 
 
-def test_a_part_that_draws_nothing_is_told_by_its_name():
+def test_all_parts_are_looked_at_together():
     @metfa.randomised
     def explainer(inputs, target, *, rngs):
-        return {"a": draws(inputs["a"], target, rngs=rngs), "b": inputs["b"] * 1.0}
+        return {"a": inputs["a"] * 1.0, "b": inputs["b"] * 1.0}
 
-    with pytest.warns(DegenerateAttributionsWarning, match=r"the 20 maps of part 'b' are all the same for 3 of 3"):
+    with pytest.warns(DegenerateAttributionsWarning, match=SAME):
         found = metfa.explain(explainer, {"a": ROWS, "b": ROWS}, 0, **SETTINGS)
-    assert found["a"].significance_map(-1.0).all()
-    assert found["b"].unmoved.all()
-    assert not found["b"].significance_map(-1.0).any()
+    for part in found.values():
+        assert not part.significance_map(-1.0).any()
 
 
 def test_lime_draws_where_it_cannot_ask_about_every_part_of_a_text():
@@ -140,8 +156,10 @@ def test_lime_draws_where_it_cannot_ask_about_every_part_of_a_text():
     with pytest.warns(DegenerateAttributionsWarning, match="without noise, the 8 maps are all the same for 1 of 1"):
         explain_text(model, "the of and with", method=LIME, noise=None, n_samples=8, rng=0)
     words = " ".join("x" * k for k in range(1, 20)) + " of"
-    long = explain_text(model, words, method=LIME, noise=None, n_samples=8, rng=0)
-    assert not long.unmoved.any()
+    for asked in (model, lambda texts: np.array([0.3 + 0.4 * ("of" in text.split()) for text in texts])):
+        long = explain_text(asked, words, method=LIME, noise=None, n_samples=8, rng=0)
+        assert not long.unmoved.any()
+    assert long.significance_map()[0, -1] == 1  # each draw finds the one word that matters
 
 
 def test_equal_effects_are_draws():

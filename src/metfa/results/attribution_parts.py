@@ -16,7 +16,6 @@ from metfa._base.validation import shown
 from metfa.results.cautions import FLIPS_FROM
 from metfa.results.joining import same_maps
 from metfa.results.layout import Layout
-from metfa.results.one_map import unmoved_of_part
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Stopping
 from metfa.results.terms import Terms
@@ -94,7 +93,6 @@ class AttributionParts(Mapping[str | int, AttributionSample]):
                 provenance={
                     **shared,
                     "part": part.name,
-                    "unmoved": unmoved_of_part(joined, values[part.name]),
                     "signed": shared.get("signed") if part.signed is None else part.signed,
                 },
             )

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from metfa.results.samples import Samples
-
-__all__ = ["ROUNDING", "is_noisy", "of_one_map", "unmoved_of_part"]
+__all__ = ["ROUNDING", "is_noisy", "of_one_map"]
 
 ROUNDING = 1e-5  # of the largest score: maps of equal inputs differ so much at most, by the kernels of other batches
 
@@ -28,17 +25,6 @@ def of_one_map(rows: Iterable[int], values: np.ndarray, *, noisy: bool) -> list[
     """
     share = ROUNDING if noisy else 0.0
     return [row for row in rows if len(values) > 1 and _all_same(values[:, row], share)]
-
-
-def unmoved_of_part(joined: Samples, values: np.ndarray) -> list[str]:
-    r"""Names of the inputs of which a part's samples (n, batch, \*features) are all the same.
-
-    A copy is one of all parts. Without noise each part is drawn by itself, and draws of the others say nothing of it.
-    """
-    names = joined.input_names
-    if is_noisy(joined.provenance):
-        return joined.provenance.get("unmoved", [])
-    return [names[row] for row in of_one_map(range(len(names)), values, noisy=False)]
 
 
 def _all_same(maps: np.ndarray, share: float) -> bool:

@@ -41,7 +41,7 @@ from metfa.sampling.loop import Explained
 from metfa.sampling.part_names import layout_of
 from metfa.sampling.request import Request, fitting_names
 from metfa.sampling.store import Sink
-from metfa.sampling.unmoved import alike, unchanged, unchanging, warn_of_undrawn, warn_of_unmoved
+from metfa.sampling.unmoved import alike, unchanged, unchanging, undrawn, warn_of_undrawn, warn_of_unmoved
 from metfa.sampling.what_rules_see import Seen, SeenMaps, SeenParts, SeenRegions
 
 __all__ = ["Sampler"]
@@ -75,7 +75,7 @@ class Sampler:
     first_copy : FirstCopy
         What the first noisy copy changes.
     unmoved : list of int
-        Rows whose noisy copies are all the same so far, or that get none, and that have one map.
+        Rows whose noisy copies are all the same so far, or for which nothing is drawn, and that have one map.
     layout : Layout or None
         How the maps of several inputs lie in one row; None where there is one map.
     """
@@ -162,7 +162,9 @@ class Sampler:
             yield self._written(chunks)
         first = self.request.run.first_sample
         if self._looks.noise is None:
-            self.unmoved = [] if self._of_draws else of_one_map(self._alike, self.values(0, upto), noisy=False)
+            same = [] if self._of_draws else of_one_map(self._alike, self.values(0, upto), noisy=False)
+            self.unmoved = undrawn(self._looks, same, first)
+            self._alike = [row for row in self._alike if row not in same or row in self.unmoved]
         else:
             self._alike = alike(self._looks, self._alike, range(first + max(1, self.taken), first + upto), first)
             same = of_one_map(self._alike, self.values(0, upto), noisy=True)
@@ -191,7 +193,7 @@ class Sampler:
         """Warn of maps that say nothing."""
         shape = self.taken, len(self.request.rows)
         if self._looks.noise is None:
-            warn_of_undrawn({} if self._of_draws else self._same_in_parts(), shape)
+            warn_of_undrawn(self.unmoved, shape)
         else:
             still = unchanged if self.taken == 1 else unchanging
             warn_of_unmoved(still(self._looks, self._alike, self.request.run.first_sample), self.unmoved, shape)
@@ -200,13 +202,6 @@ class Sampler:
             message = f"{count} of {self.made} maps{of} are constant and say nothing about their features"
             if count:
                 warn(message, DegenerateAttributionsWarning)
-
-    def _same_in_parts(self) -> dict[Any, list[int]]:
-        """Rows that have one map, in each part by itself; under None where there is but one."""
-        if self.layout is None:
-            return {None: self.unmoved}
-        parts = self.layout.split(self.values(0, self.taken))
-        return {name: of_one_map(self._alike, values, noisy=False) for name, values in parts.items()}
 
     def sample(self, stopping: Stopping | None, of_parts: Sequence[Stopping] = ()) -> AttributionSample:
         """The result with all samples taken; the sink's last act. `of_parts`: how sampling ended for each part."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from metfa._base.percents import counted
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
+from metfa.calls.generators import seeds_from
 from metfa.sampling.loop import Job, Loop
 from metfa.sampling.streams import MAX_SAMPLE_ID
 
-__all__ = ["alike", "unchanged", "unchanging", "warn_of_undrawn", "warn_of_unmoved"]
+__all__ = ["alike", "unchanged", "unchanging", "undrawn", "warn_of_undrawn", "warn_of_unmoved"]
 
 FURTHER = 20  # copies that are drawn where all are alike
 
@@ -70,19 +72,33 @@ def warn_of_unmoved(rows: Sequence[int], same: Sequence[int], shape: tuple[int, 
         )
 
 
-def warn_of_undrawn(same: Mapping[Any, Sequence[int]], shape: tuple[int, ...]) -> None:
-    r"""Warn of the rows of each part (None: the only one) whose maps are all the same without noise; see above."""
-    for part, rows in same.items():
-        of = "" if part is None else f"of part {part!r} "
-        if rows:
-            warn(
-                f"without noise, the {shape[0]:,} maps {of}are all the same for {len(rows)} of "
-                f"{counted(shape[1], 'input')}: the explainer draws no random numbers there, or the same ones each "
-                "time, or none that change its map. They are one map, of which nothing can be tested, and all its "
-                "features stay undecided; give a noise, or let the explainer draw from its `rngs` (see "
-                "`metfa.randomised` and `metfa.seeded`)",
-                DegenerateAttributionsWarning,
-            )
+def undrawn(loop: Loop, rows: Iterable[int], sample_id: int) -> list[int]:
+    """Those of the rows for which an explainer without noise draws nothing, or nothing that is known to differ.
+
+    Draws that agree are a finding, as where a mask has few values. So each row is explained once more, and its
+    generator shows whether it was used. What an explainer makes of seeds, see `metfa.seeded`, is not known.
+    """
+    return [row for row in rows if not _draws(replace(loop, predict=None), Job(row, sample_id))]
+
+
+def _draws(loop: Loop, job: Job) -> bool:
+    """Whether the explainer draws from the generator of a row, other than seeds."""
+    used, unused, seeding = (np.random.default_rng(0) for _ in range(3))
+    loop.explained([job], loop.batch([job]), [used])
+    seeds_from(seeding)
+    return used.bit_generator.state not in (unused.bit_generator.state, seeding.bit_generator.state)
+
+
+def warn_of_undrawn(rows: Sequence[int], shape: tuple[int, ...]) -> None:
+    r"""Warn of the rows that have one map without noise, because nothing is drawn; `shape` (n, batch, \*features)."""
+    if rows:
+        warn(
+            f"without noise, the {shape[0]:,} maps are all the same for {len(rows)} of {counted(shape[1], 'input')}: "
+            "the explainer draws no random numbers there, or the same ones each time. They are one map, of which "
+            "nothing can be tested, and all features stay undecided; give a noise, or let the explainer draw from its "
+            "`rngs` (see `metfa.randomised` and `metfa.seeded`)",
+            DegenerateAttributionsWarning,
+        )
 
 
 def _equal_copies(loop: Loop, rows: Sequence[int], first: int, second: int) -> list[int]:
