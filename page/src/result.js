@@ -84,10 +84,11 @@ export class Result {
     return this.maps[name][feature];
   }
 
-  /** Whether the score without noise lies outside the interval of the median; false where there is no interval. */
+  /** Whether the score without noise lies outside the interval of the median by more than rounding; false where there is none. */
   outside(feature) {
     const { vanilla, lower, upper } = this.maps;
-    return Boolean(lower && vanilla) && (vanilla[feature] < lower[feature] || vanilla[feature] > upper[feature]);
+    if (!lower || !vanilla) return false;
+    return vanilla[feature] < lower[feature] - this.rounding || vanilla[feature] > upper[feature] + this.rounding;
   }
 
   /** How many of the tested features that are, in words. */

@@ -19,7 +19,7 @@ export class Rows {
         const edges = Array.from(scores(await unpacked(row.edges), { kind: "double" }));
         const samples = await unpackedSamples(row.samples);
         const parts = { samples, maps: own(maps, k), compared: both ? { ...compared, maps: own(both, k) } : null };
-        return Result.made({ ...shared, kind: "bars", layers, edges, computed: row.computed, values: row.values, faint: row.cautions.length > 0 }, parts);
+        return Result.made({ ...shared, kind: "bars", layers, edges, computed: row.computed, values: row.values, rounding: row.rounding, faint: row.cautions.length > 0 }, parts);
       }),
     );
     made.about = rows.map(({ name, explained, cautions }) => ({ name, explained, cautions }));

@@ -29,7 +29,8 @@ def test_signs_are_means_over_the_features():
     interval, smoothed = sample.confidence_interval(), sample.smoothed()
     assert found["difference"] == pytest.approx(np.abs(sample.vanilla - smoothed).mean((1, 2)))
     assert found["width"] == pytest.approx((interval.high - interval.low).mean((1, 2)))
-    outside = (sample.vanilla < interval.low) | (sample.vanilla > interval.high)
+    zone = 1e-4 * sample.unit[:, None, None]  # what counts as rounding: steep scores are all but 1
+    outside = (sample.vanilla < interval.low - zone) | (sample.vanilla > interval.high + zone)
     assert found["outside"] == pytest.approx(outside.mean((1, 2)))
 
 

@@ -153,7 +153,7 @@ def test_inputs_that_the_noise_does_not_change():
         still = metfa.explain(maps, LEVELS, 0, noise=lambda x, rng: x, n_samples=20, rng=0)
     found = still.guarantee(LEFT, 1.5)
     assert found.important.tolist() == found.unimportant.tolist() == [0, 0]
-    assert "the noisy copies are all the same. Nothing is guaranteed" in str(found)
+    assert "all samples are the same. Nothing is guaranteed" in str(found)
 
 
 def test_signed_maps_have_a_threshold_and_words_of_their_own():

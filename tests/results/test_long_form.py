@@ -120,8 +120,8 @@ def test_what_must_not_be_missed_stands_beside_each_line():
     with pytest.warns(DegenerateAttributionsWarning):
         sample = explained(noise=lambda x, rng: x)
     frame = sample.to_dataframe()
-    assert set(frame["caution"]) == {"No feature stands out: the noisy copies are all the same"}
-    assert frame.attrs["intervals"] == "the noisy copies are all the same"
+    assert set(frame["caution"]) == {"No feature stands out: all samples are the same"}
+    assert frame.attrs["intervals"] == "all samples are the same"
 
 
 def test_values_of_frames_are_labels():

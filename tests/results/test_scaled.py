@@ -196,3 +196,49 @@ def test_other_scales_are_refused(sample):
         sample.scaled("ranks")
     with pytest.raises(TypeError, match="`scale` must be one of 'mean', 'share', 'rank', got int: 2"):
         sample.scaled(2)
+
+
+class TestRounding:
+    """Scores that differ by rounding share a rank; a smooth map keeps its ranks."""
+
+    def ranks(self, scores):
+        scores = np.asarray(scores)
+        made = sampled(lambda inputs, target: np.broadcast_to(scores, (len(inputs), *scores.shape)), INPUTS[:1])
+        return made.scaled("rank").vanilla[0]
+
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+    def test_dust_about_a_score_is_one_rank(self, dtype):
+        dust = 1e-7 * np.random.default_rng(0).uniform(-1, 1, 5)
+        scores = np.concatenate([[3.0, 2.0, 1.0], dust]).astype(dtype)
+        np.testing.assert_array_equal(self.ranks(scores), np.array([8, 7, 6, 3, 3, 3, 3, 3]) / 8)
+        np.testing.assert_array_equal(self.ranks(1e-20 * scores), self.ranks(scores))
+        assert len(set(self.ranks((0.1 + dust).astype(dtype)))) == 1
+
+    def test_the_order_of_the_features_makes_no_difference(self):
+        rng = np.random.default_rng(0)
+        scores = np.round(rng.normal(size=1000), 4) + 1e-6 * rng.normal(size=1000)
+        shuffled = rng.permutation(1000)
+        np.testing.assert_array_equal(self.ranks(scores)[shuffled], self.ranks(scores[shuffled]))
+
+    @pytest.mark.parametrize("law", ["uniform", "normal", "lognormal"])
+    def test_a_smooth_map_keeps_its_order(self, law):
+        drawn = getattr(np.random.default_rng(0), law)(size=60_000).astype(np.float32)
+        scores = np.unique(drawn)[::-1][:50_176]
+        assert len(scores) == 50_176
+        found, plain = self.ranks(scores), scipy.stats.rankdata(scores) / scores.size
+        assert np.diff(found).max() <= 0
+        assert np.corrcoef(found, plain)[0, 1] > 0.99999
+        assert np.abs(found - plain).max() < 1e-3
+
+    def test_dust_makes_no_change(self):
+        place = np.arange(8)
+        settings = {"noise": metfa.noise.Gaussian(0.1), "n_samples": 20, "rng": 0, "scale": "rank"}
+
+        def with_dust(size):
+            return lambda inputs, target: np.array([3.0, 2, 1, 0, 0, 0, 0, 0]) + size * place + 0 * inputs
+
+        dust = metfa.compare(with_dust(1e-12), with_dust(-1e-12), np.ones((1, 8)), 0, **settings)
+        assert not dust.significance_map().any()
+        assert not dust.changed(delta=0.0).any()
+        real = metfa.compare(with_dust(1e-2), with_dust(-1e-2), np.ones((1, 8)), 0, **settings)
+        assert real.significance_map().any()

@@ -617,7 +617,7 @@ class TestRefusals:
                 sample = run(rule, noise=metfa.noise.Uniform(0.0))
             assert sample.stopping.reason == "unmoved"
             assert len(sample.stopping.looks) == 1
-            assert "(the noisy copies are all the same)" in str(sample.stopping)
+            assert "(all samples are the same)" in str(sample.stopping)
             written = sample.stopping.written()
             assert Stopping.read(written, len(sample.target), sample.n_samples) == sample.stopping
 

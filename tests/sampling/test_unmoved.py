@@ -40,22 +40,20 @@ def test_all_copies_are_the_input(noise, threshold):
     assert sample.provenance["unmoved"] == list(sample.input_names)
     assert not sample.significance_map(threshold).any()
     assert [one.undecided for one in sample.summary(threshold)] == [1, 1, 1]
-    assert sample.decide(sample.terms(threshold)).nothing == ("the noisy copies are all the same",) * 3
+    assert sample.decide(sample.terms(threshold)).nothing == ("all samples are the same",) * 3
 
 
 def test_every_view_says_it_in_one_way(tmp_path):
     with pytest.warns(DegenerateAttributionsWarning, match=NOTHING):
         sample = metfa.explain(square, ROWS, 0, noise=metfa.noise.Gaussian(0.0), n_samples=20, rng=0)
-    why = "the noisy copies are all the same"
+    why = "all samples are the same"
     for threshold in (None, 0.1, ROWS**2 / 2):
         test = sample.test(threshold)
         assert (test.pvalue == 1).all()
         assert not test.sign.any()
     assert np.isnan(sample.decide(sample.terms(0.1)).thresholds).all()
     assert sample.plan(0.05, 0.1).n_samples is None
-    with pytest.warns(
-        DegenerateAttributionsWarning, match=r"intervals of width 0 say nothing: the noisy copies .* \(3\)"
-    ):
+    with pytest.warns(DegenerateAttributionsWarning, match=r"intervals of width 0 say nothing: all samples .* \(3\)"):
         sample.confidence_interval()
     one = sample.of_input(0)
     lines = dict(one.summary()[0].lines())
@@ -151,7 +149,7 @@ class TestTexts:
             sample = explain_text(self.model, self.text, method=Occlusion, n_samples=20, rng=0)
         assert not sample.significance_map().any()
         shown = metfa.text.render_terminal(sample, colour=False, width=75)
-        assert "No word stands out: the noisy copies are all the same" in shown
+        assert "No word stands out: all samples are the same" in shown
 
     def test_lime_of_a_short_text_is_not_random(self):
         with pytest.warns(DegenerateAttributionsWarning, match="and so are the maps"):

@@ -17,6 +17,7 @@ import numpy as np
 from metfa._base.percents import percent
 from metfa._base.tables import aligned
 from metfa._base.validation import one_of
+from metfa.results.cautions import outside
 from metfa.results.population import check_copies
 from metfa.results.sample import AttributionSample
 from metfa.stats.validation import as_level
@@ -36,8 +37,7 @@ def _width(sample: AttributionSample, confidence_level: float) -> np.ndarray:
 
 
 def _outside(sample: AttributionSample, confidence_level: float) -> np.ndarray:
-    interval = sample.confidence_interval(confidence_level)
-    return ((sample.vanilla < interval.low) | (sample.vanilla > interval.high)).astype(np.float64)
+    return outside(sample, sample.confidence_interval(confidence_level)).astype(np.float64)
 
 
 SIGNS: dict[str, Callable[[AttributionSample, float], np.ndarray]] = {
@@ -55,7 +55,7 @@ class Detection:
     ----------
     clean, attacked : dict of ndarray, (images,)
         Each sign of each image, a mean over features: "difference" between the vanilla and the smoothed map, "width" of
-        the intervals, and the share of the vanilla map that lies "outside" the intervals.
+        the intervals, and the share of the vanilla map that lies "outside" the intervals, by more than rounding.
     """
 
     clean: dict[str, np.ndarray]
@@ -93,11 +93,11 @@ class Detection:
             return abs(area - other) <= quantile * math.sqrt(variance / (n_clean * n_attacked))
 
         limits = []
-        for outside in (0.0, 1.0):
+        for beyond in (0.0, 1.0):
             inside = area
-            for _ in range(BISECTIONS if inside != outside else 0):
-                middle = (inside + outside) / 2
-                inside, outside = (middle, outside) if explains(middle) else (inside, middle)
+            for _ in range(BISECTIONS if inside != beyond else 0):
+                middle = (inside + beyond) / 2
+                inside, beyond = (middle, beyond) if explains(middle) else (inside, middle)
             limits.append(inside)
         return limits[0], limits[1]
 

@@ -12,7 +12,7 @@ import numpy as np
 from metfa.calls.behind import loaded_torch
 from metfa.calls.ownership import owned
 
-__all__ = ["DRAWS", "random_state_as_found", "seeded_generators"]
+__all__ = ["DRAWS", "random_state_as_found", "seeded_generators", "seeds_from"]
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -82,13 +82,18 @@ def random_state_as_found() -> Iterator[Callable[[], bool]]:
                 _restore_random_state(first)
 
 
+def seeds_from(rng: np.random.Generator) -> list[int]:
+    """Seeds for the global generators of Python, NumPy and torch."""
+    return [int(seed) for seed in rng.integers(0, 2**32, size=3, dtype=np.uint32)]
+
+
 @contextmanager
 def seeded_generators(rng: np.random.Generator) -> Iterator[None]:
     """The global generators of Python, NumPy and, where loaded, torch seeded from one stream, and put back on leaving.
 
     One thread has them meanwhile.
     """
-    seeds = [int(seed) for seed in rng.integers(0, 2**32, size=3, dtype=np.uint32)]
+    seeds = seeds_from(rng)
     with owned([GENERATORS]):
         before = _random_state()
         try:

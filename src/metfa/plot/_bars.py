@@ -58,7 +58,8 @@ def bars(
 ) -> OnAxes:
     """Draw each feature: its smoothed score as a bar, the exact interval as error bar, the vanilla score as a diamond.
 
-    A red diamond lies outside its interval: the explanation without noise contradicts those under the noise.
+    A red diamond lies outside its interval by more than rounding: the explanation without noise contradicts those under
+    the noise.
 
     Features with the largest absolute scores come first. Signed scores are positive, negative or undecided: does the
     median lie on one side of 0? Scores of one sign are important, unimportant or undecided about a threshold. Colours

@@ -91,7 +91,7 @@ def context(
     if few is None:
         smoothed = explanation.smoothed(confidence_level).astype(np.float64)
         of_context = explanation.of_context
-        contradicted = outside(of_context.vanilla, of_context.confidence_interval(confidence_level)).mean()
+        contradicted = outside(of_context, of_context.confidence_interval(confidence_level)).mean()
         count = left_out(of_context, confidence_level)
         alone = f"vanilla\n{percent(contradicted, 1)} outside intervals"
         trimmed = f"smoothed\n{n} samples, {count} + {count} left out"

@@ -172,7 +172,7 @@ def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tupl
     interval = sample.confidence_interval(confidence_level)
     level = f"of the {'any-time ' * sample.any_time}{percent(interval.confidence_level, 1)} intervals"
     if sample.vanilla is not None:
-        alone = f"vanilla\n{percent(outside(sample.vanilla, interval).mean(), 1)} outside intervals"
+        alone = f"vanilla\n{percent(outside(sample, interval).mean(), 1)} outside intervals"
     trimmed = f"{n} + {n} left out" if (n := left_out(sample, confidence_level)) else "none left out"
     return [
         (alone, clean),

@@ -8,6 +8,7 @@ from metfa._base.provenance import method_of, printable
 from metfa.report._inputs import named, pictured
 from metfa.report._layers import colours_of, written
 from metfa.results.cautions import explained, named_parts
+from metfa.results.one_map import is_noisy
 from metfa.results.sample import AttributionSample
 from metfa.results.scaled import WORDS
 from metfa.text.reading import harmless_text
@@ -107,7 +108,7 @@ def opening_of(sample: AttributionSample, noun: str, about_a_score: str) -> str:
     else:
         before_by, after_by = before, after
     n = f"{sample.n_samples:,}"
-    noisy = sample.provenance.get("noise") not in (None, "None")
+    noisy = is_noisy(sample.provenance)
     if is_changed(sample):
         under = ", under the same noise" if noisy else ""
         how = f"Two inputs that belong together were explained {n} times each{under}: {before_by} and {after_by}."

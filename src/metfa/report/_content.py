@@ -18,10 +18,11 @@ from metfa.report._inputs import named, pictured
 from metfa.report._layers import colours_of, layers_of
 from metfa.report._places import placed_kind, placed_of
 from metfa.report._regions import log_e_values_of, outlines_of, plane_of
-from metfa.report._words import about_of, is_noisy, kinds_of, lines_of, paragraph_of, warnings_of
-from metfa.results.cautions import cautions
+from metfa.report._words import about_of, kinds_of, lines_of, paragraph_of, warnings_of
+from metfa.results.cautions import cautions, rounding_of
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.moments import ends_of
+from metfa.results.one_map import is_noisy
 from metfa.results.rules import AfterALook, break_in_words
 from metfa.results.sample import AttributionSample
 from metfa.results.scores import interval_and_smoothed
@@ -136,7 +137,7 @@ class Content:
             "beside": beside,
             "ofRegions": tested.regions is not None,
             "ofEffects": sample.of_effects,
-            "noisy": is_noisy(sample),
+            "noisy": is_noisy(sample.provenance),
             "compared": compared_of(sample, kind, confidence_level, plane),
             "shape": list(sample.feature_shape),
             "edges": samples.edges.tolist(),
@@ -144,6 +145,7 @@ class Content:
             "rule": rule_in_words(sample, terms, given=given),
             "split": terms.split,
             "samples": samples.data,
+            "rounding": float(rounding_of(tested)[0]),
             "layers": layers_of(tested, confidence_level, lambda scores: placed(scores, region), (interval, smoothed)),
             "certificate": certificate,
             **deciding(tested, terms),

@@ -20,9 +20,10 @@ from metfa.report._inputs import named
 from metfa.report._layers import layers_of
 from metfa.report._places import placed_kind
 from metfa.report._regions import plane_of
-from metfa.report._words import about_of, closing, is_noisy, opening
-from metfa.results.cautions import about_outside, cautions, nothing_stands_out
+from metfa.report._words import about_of, closing, opening
+from metfa.results.cautions import about_outside, cautions, nothing_stands_out, rounding_of
 from metfa.results.decisions import Decision, TooFewSamplesError
+from metfa.results.one_map import is_noisy
 from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
 from metfa.results.scores import Scores
@@ -129,7 +130,7 @@ def data_of_rows(
         "calledAt": terms.sides_at,
         "beside": None,
         "ofEffects": sample.of_effects,
-        "noisy": is_noisy(sample),
+        "noisy": is_noisy(sample.provenance),
         "compared": compared_of(sample, kind, confidence_level, None),
         "shape": list(sample.feature_shape),
         "rule": rule_in_words(sample, terms, given=given),
@@ -153,6 +154,7 @@ def samples_of_row(one: AttributionSample, split: int, threshold: float, zone: f
         "edges": packed(samples.edges.astype("<f8")),
         "computed": int(at[0]) if len(at) else None,
         "samples": samples.data,
+        "rounding": float(rounding_of(one)[0]),
     }
 
 

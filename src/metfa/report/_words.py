@@ -13,13 +13,14 @@ from metfa.report._compared import is_changed, is_contrast, names_of, opening_of
 from metfa.report._populations import closing_of_population, opening_of_population
 from metfa.results.cautions import about_near_zero, about_outside, explained, heading_of
 from metfa.results.decisions import kinds_at
+from metfa.results.one_map import is_noisy
 from metfa.results.promises import promise
 from metfa.results.rules import use_of_split
 from metfa.results.sample import AttributionSample
 from metfa.results.summary import Summary, false_marks_of
 from metfa.results.terms import Terms
 
-__all__ = ["about_of", "closing", "is_noisy", "kinds_of", "lines_of", "opening", "paragraph_of", "warnings_of"]
+__all__ = ["about_of", "closing", "kinds_of", "lines_of", "opening", "paragraph_of", "warnings_of"]
 
 POOLED = {"mean": "the mean", "sum": "the sum", "max": "the largest"}
 MORE = "more "
@@ -232,15 +233,10 @@ def closing(sample: AttributionSample) -> str:
     """What the findings are, and what they are not."""
     if sample.of_effects:
         return CLOSING_OF_ANSWER
-    noise = UNDER_NOISE * any(map(is_noisy, sample.pair or (sample,)))
+    noise = UNDER_NOISE * any(is_noisy(one.provenance) for one in sample.pair or (sample,))
     if sample.pair is not None:
         return (CLOSING_OF_CONTRAST if is_contrast(sample) else CLOSING_OF_PAIR).format(noise)
     return CLOSING.format(noise) if sample.population is None else closing_of_population(sample)
-
-
-def is_noisy(sample: AttributionSample) -> bool:
-    """Whether its explanations are of noisy copies; else by the explainer's own random choices."""
-    return sample.provenance.get("noise") not in (None, "None")
 
 
 def opening(sample: AttributionSample, noun: str, parts: str = "parts") -> str:
@@ -252,7 +248,7 @@ def opening(sample: AttributionSample, noun: str, parts: str = "parts") -> str:
     method = f"The method {method}" if method.isidentifier() else "The method"
     if sample.population is not None:
         return opening_of_population(sample, method, noun, _score(sample, parts))
-    how = "after a random change of it" if is_noisy(sample) else "with random choices of its own"
+    how = "after a random change of it" if is_noisy(sample.provenance) else "with random choices of its own"
     if sample.of_effects:
         return (
             f"{method} asked {sample.n_samples:,} times for the score of the answer, each time with a random half of "

@@ -14,11 +14,13 @@ from metfa._base.content_ids import is_content_id
 from metfa._base.percents import counted, percent
 from metfa._base.provenance import printable
 from metfa._base.validation import check_number
+from metfa.stats.prominences import smallest_difference
 
 if TYPE_CHECKING:
     from typing import TypeVar
 
     from metfa.results.sample import AttributionSample
+    from metfa.results.samples import Samples
 
     Thing = TypeVar("Thing")
 
@@ -40,6 +42,7 @@ __all__ = [
     "outside",
     "place",
     "predicted",
+    "rounding_of",
     "trimming",
 ]
 
@@ -173,9 +176,19 @@ def named_so(name: str, row: int) -> str:
     return f" ({short if len(short) <= LONGEST_NAME else f'{short[: LONGEST_NAME - 2]} …'})"
 
 
-def outside(vanilla: np.ndarray, interval: stats.ConfidenceInterval) -> np.ndarray:
-    """Whether the score of the clean input lies outside the interval of the median under the noise."""
-    return (vanilla < interval.low) | (vanilla > interval.high)
+def rounding_of(sample: Samples) -> np.ndarray:
+    """How far two scores of each input differ by rounding alone, (batch,); see `Terms.unit`."""
+    zones = smallest_difference(np.asarray(sample.unit, dtype=np.float64), sample.values.dtype)
+    return np.broadcast_to(zones, len(sample.target))
+
+
+def outside(sample: Samples, interval: stats.ConfidenceInterval) -> np.ndarray:
+    """Whether the score of the clean input lies outside the interval of the median, by more than rounding.
+
+    The clean map and the noisy ones may come from batches of other sizes, whose kernels round in another way.
+    """
+    zone = rounding_of(sample).reshape(-1, *[1] * len(sample.feature_shape))
+    return (sample.vanilla < interval.low - zone) | (sample.vanilla > interval.high + zone)
 
 
 def about_near_zero(count: int, zone: float | None, noun: str = "feature", quantity: str = "score") -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from metfa._base.percents import counted, percent
 from metfa._base.provenance import printable
 from metfa.results.corrections import family_wise
+from metfa.results.thresholds import UNMOVED
 
 __all__ = ["Change", "Changes"]
 
@@ -82,7 +83,7 @@ class Changes:
     equal : tuple of str
         Inputs of which every difference is 0: both samples are the same, number by number.
     untested : tuple of str
-        Inputs whose noisy copies are all the same: they are one explanation N times, and no change of them is found.
+        Inputs whose samples are all the same: they are one explanation N times, and no change of them is found.
     noun : str
         What a feature is called.
     scale : str
@@ -145,7 +146,7 @@ class Changes:
             of_all = "all inputs" if self.equal == self.inputs else _listed(self.equal)
             lines.append(("equal", f"every sample of {of_all} is the same in both, number by number"))
         if self.untested:
-            lines.append(("not tested", f"the noisy copies are all the same in {_listed(self.untested)}"))
+            lines.append(("not tested", f"{UNMOVED} in {_listed(self.untested)}"))
         lines.append(("false alarms", self._promise(by)))
         if self:
             level = percent(self.confidence_level)

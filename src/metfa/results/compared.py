@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from metfa._base.percents import percent
 from metfa.results.cautions import named_parts
+from metfa.results.one_map import is_noisy
 
 if TYPE_CHECKING:
     from metfa.results.sample import AttributionSample
@@ -55,7 +56,7 @@ class Compared:
         made, parts = sample.provenance["compared"], named_parts(sample, *sample.pair)
         flips = tuple((name, float(part.flip_rate[row])) for name, part in parts if part.flip_rate is not None)
         (before, _), (after, _) = parts
-        noisy = sample.provenance.get("noise") not in (None, "None")
+        noisy = is_noisy(sample.provenance)
         return cls(before, after, made["scale"], made["inputs"] == "changed", flips, noisy)
 
     @property

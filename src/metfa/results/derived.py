@@ -71,8 +71,10 @@ class Derived(Samples):
         ----------
         scale : {"mean", "share", "rank"}
             "mean": a score over the mean of its map's absolute scores, so that 2 is twice the mean. "share": its share
-            of their sum. "rank": its rank in its map over the number of features, in (0, 1], the mean rank where scores
-            are equal; above 0.95, the default threshold, is in the top 5 %.
+            of their sum. "rank": its rank in its map over the number of features, in (0, 1]; above 0.95, the default
+            threshold, is in the top 5 %. A score has the mean rank of all scores within a hundred-thousandth of the
+            map's largest, which is how far kernels round (more in half precision): dust about 0 has one rank, and a
+            smooth map keeps its order, because each score has a zone of its own.
 
         Returns
         -------

@@ -12,6 +12,7 @@ from metfa._base.earlier_words import same_explainer
 from metfa._base.validation import positive_int
 from metfa.results.across import joined_rows
 from metfa.results.corrections import STATEMENTS
+from metfa.results.one_map import is_noisy, of_one_map
 from metfa.results.rules import USUAL
 from metfa.results.terms import Terms
 
@@ -140,17 +141,16 @@ def joined(sample: S, other: S) -> S:
     stopping = sample.stopping
     if stopping is not None:
         stopping = replace(stopping, added=stopping.added + other.n_samples)
-    both = [one.provenance.get("unmoved", ()) for one in (sample, other)]
-    unmoved = [name for name in both[0] if name in both[1]]
     parts = None
     if sample.pair is not None and other.pair is not None:
         parts = joined(sample.pair[0], other.pair[0]), joined(sample.pair[1], other.pair[1])
     first = min(sample, other, key=lambda one: min(one.sample_ids))
+    values = np.concatenate([sample.values, other.values])[order]
     first_copy, spent["seconds"] = first.provenance.get("first_copy"), round(spent["seconds"], 3)
     made = {"n_samples": len(ids), "first_sample": min(ids), **spent, "first_copy": first_copy}
     return replace(
         sample,
-        values=np.concatenate([sample.values, other.values])[order],
+        values=values,
         predictions=predictions,
         sample_ids=tuple(ids[i] for i in order),
         stopping=stopping,
@@ -158,11 +158,25 @@ def joined(sample: S, other: S) -> S:
         provenance={
             **sample.provenance,
             **made,
-            "unmoved": unmoved,
+            "unmoved": _unmoved(sample, other, values),
             "looks": sorted({*sample.looks, *other.looks}),
             **_layouts(sample, other),
         },
     )
+
+
+def _unmoved(sample: Samples, other: Samples, values: np.ndarray) -> list[str]:
+    """Inputs whose samples are all the same in both parts and together."""
+    known = [_may_be_one_map(part) for part in (sample, other)]
+    rows = [row for row, name in enumerate(sample.input_names) if all(name in names for names in known)]
+    same = of_one_map(rows, values, noisy=is_noisy(sample.provenance))
+    return [sample.input_names[row] for row in same]
+
+
+def _may_be_one_map(part: Samples) -> Sequence[str]:
+    """Inputs that more samples may show to have one map: those without noise of which there is one sample, too."""
+    undrawn = part.n_samples == 1 and not is_noisy(part.provenance) and not part.of_effects
+    return part.input_names if undrawn else part.provenance.get("unmoved", ())
 
 
 def _layouts(*parts: Samples) -> dict[str, str | None]:

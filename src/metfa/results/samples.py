@@ -102,7 +102,7 @@ class Samples:
         return grown(self.looks, self.n_samples, self.sample_noun)
 
     def too_few_for(self, confidence_level: float) -> str | None:
-        """Why there are no intervals of that level: too few samples, or no noise; None if there are."""
+        """Why there are no intervals of that level: too few samples, or all the same; None if there are."""
         if self.unmoved.all():
             return UNMOVED
         needed = samples_for_interval(confidence_level, any_time=self.any_time)
@@ -113,7 +113,7 @@ class Samples:
 
     @property
     def unmoved(self) -> np.ndarray:
-        """Whether all noisy copies of an input are the same: its samples are one explanation N times, (batch,)."""
+        """Whether neither noise nor draws move an input: its samples are one explanation N times, (batch,)."""
         return np.isin(self.input_names, self.provenance.get("unmoved", []))
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 
 from metfa._base.mapped import unload
 from metfa._base.validation import one_of
+from metfa.results.one_map import ROUNDING
 from metfa.results.terms import Terms
 
 if TYPE_CHECKING:
@@ -24,21 +25,28 @@ __all__ = ["SCALES", "scaled_sample"]
 TOP = 0.95  # the usual threshold of ranks: in the top 5 % of its own map
 
 
-def _over_mean(scores: np.ndarray) -> np.ndarray:
+def _over_mean(scores: np.ndarray, _: float) -> np.ndarray:
     relative = scores / np.abs(scores).max()  # no sum overflows
     return relative / np.abs(relative).mean()
 
 
-def _share(scores: np.ndarray) -> np.ndarray:
-    return _over_mean(scores) / scores.size
+def _share(scores: np.ndarray, zone: float) -> np.ndarray:
+    return _over_mean(scores, zone) / scores.size
 
 
-def _rank(scores: np.ndarray) -> np.ndarray:
-    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    return ((np.cumsum(counts) - (counts - 1) / 2) / scores.size)[places.ravel()]
+def _rank(scores: np.ndarray, zone: float) -> np.ndarray:
+    """Mean place of all scores that lie within a `zone` of a score, a share of the largest, over their number.
+
+    Each score has a zone of its own. Were neighbours put into groups instead, a smooth map would be one long chain.
+    """
+    relative = scores / (np.abs(scores).max(initial=0) or 1)
+    ordered = np.sort(relative)
+    below = np.searchsorted(ordered, relative - zone, "left")
+    not_above = np.searchsorted(ordered, relative + zone, "right")
+    return (below + not_above + 1) / (2 * scores.size)
 
 
-SCALES: dict[str, Callable[[np.ndarray], np.ndarray]] = {"mean": _over_mean, "share": _share, "rank": _rank}
+SCALES: dict[str, Callable[[np.ndarray, float], np.ndarray]] = {"mean": _over_mean, "share": _share, "rank": _rank}
 WORDS = {"mean": "multiples of the mean, ", "share": "shares of the sum, ", "rank": "ranks, "}
 
 
@@ -90,4 +98,6 @@ def _scaled_maps(maps: np.ndarray, scale: str, names: tuple[str, ...], what: str
             "compare with: write `scaled('rank')`, in which all its features share one rank, or leave this input out "
             "(`sample.of_input`)"
         )
-    return np.array([SCALES[scale](scores) for scores in rows]).reshape(maps.shape)
+    eps = np.finfo(maps.dtype).eps if maps.dtype.kind == "f" else 0
+    zone = max(ROUNDING, 4 * float(eps))  # wider for half precision
+    return np.array([SCALES[scale](scores, zone) for scores in rows]).reshape(maps.shape)

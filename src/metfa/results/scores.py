@@ -37,7 +37,7 @@ class Scores:
     kind : str
         "any-time " where the intervals hold at any time, else nothing.
     outside : ndarray of bool
-        Whether the score without noise lies beyond the ends.
+        Whether the score without noise lies beyond the ends, by more than rounding.
     quantity : str
         What a number is: a "score", a "difference" (`metfa.compare`), or a "mean contribution" (`Terms.of_effects`).
     """
@@ -80,7 +80,7 @@ class Scores:
         ends = interval.low.astype(np.float64), interval.high.astype(np.float64)
         values = smoothed.astype(np.float64)
         called = f"smoothed over {sample.n_samples:,} {noun}s, {trimming(left_out(sample, confidence_level))}"
-        beyond = np.zeros(values.shape, bool) if vanilla is None else outside(sample.vanilla, interval)
+        beyond = np.zeros(values.shape, bool) if vanilla is None else outside(sample, interval)
         return cls(values, called, vanilla, ends, interval.confidence_level, kind, beyond, quantity)
 
     @classmethod

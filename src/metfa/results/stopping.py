@@ -51,8 +51,8 @@ class Stopping:
     Attributes
     ----------
     reason : {"reached", "max_samples", "max_seconds", "no_threshold", "unmoved"}
-        Whether all criteria were met, which budget ended it, that no input has a threshold, or that the noise changes
-        none of the inputs. Inputs without a threshold do not count for `undecided` where others have one.
+        Whether all criteria were met, which budget ended it, that no input has a threshold, or that neither noise nor
+        draws change any input. Inputs without a threshold do not count for `undecided` where others have one.
     asked : dict
         Criteria by name.
     alpha, correction, confidence_level

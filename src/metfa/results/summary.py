@@ -74,14 +74,14 @@ class Summary:
         Features to expect with a false mark if every median lies at the threshold, 0 where nothing stands out; None
         with a correction, and after `metfa.Until`.
     too_few : str or None
-        Why there are no intervals: N is too small for the level asked, or all noisy copies are the same.
+        Why there are no intervals: N is too small for the level asked, or all samples are the same.
     confidence_level : float or None
         Exact level of the intervals (any-time after `metfa.Until`; asymptotic for contributions); None without any.
     mean_interval_width : float or None
         Mean width of the intervals over the features.
     outside : int or None
-        Features whose score without noise (`AttributionSample.vanilla`) lies outside their own interval: it contradicts
-        the scores under the noise. None without intervals.
+        Features whose score without noise (`AttributionSample.vanilla`) lies outside their own interval, by more than a
+        ten-thousandth of the unit (`Terms.unit`): it contradicts the scores under the noise. None without intervals.
     left_out : int or None
         How many samples of each feature the smoothed map leaves out on each side; None without intervals.
     flip_rate : float or None
@@ -252,7 +252,7 @@ def summarise(
     if interval is not None and not sample.of_effects:
         trimmed = left_out(sample, confidence_level)
         if sample.vanilla is not None:
-            contradicted = outside(sample.vanilla, interval).reshape(batch, -1).sum(axis=1)
+            contradicted = outside(sample, interval).reshape(batch, -1).sum(axis=1)
     false_marks = None
     if terms.correction is None and not decision.any_time:
         false_marks = stats.expected_false_marks(sample.n_samples - terms.split, terms.alpha, sample.n_features)

@@ -22,7 +22,7 @@ __all__ = ["UNMOVED", "half", "number_of", "resolved", "ruled", "shared", "sides
 
 EQUAL = tuple(f"{cut} are equal" for cut in CUT.values())
 NONE_FOUND = "the rule found no threshold"
-UNMOVED = "the noisy copies are all the same"
+UNMOVED = "all samples are the same"
 
 
 def half(values: np.ndarray) -> float:  # noqa: ARG001

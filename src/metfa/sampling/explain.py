@@ -139,8 +139,8 @@ def explain(
     Warns
     -----
     DegenerateAttributionsWarning
-        If maps are constant, or the noise changes nothing of an input. If its samples are then all the same, they
-        are one explanation N times: its features stay undecided.
+        If maps are constant, if the noise changes nothing of an input, or if without noise the explainer draws
+        nothing. Samples that are then all the same are one explanation N times: its features stay undecided.
     RowDependenceWarning
         If the explainer, or the model, mixes the rows of a batch, or if the explainer draws random numbers that rows
         may share; it then gets one row a call. The samples are those of rows alone.

@@ -200,11 +200,11 @@ class Loop:
         """Noisy copies of the jobs' rows as one batch, or an error if the run is `stopped` before it is made."""
         return self.rows.batch(self.noisy(jobs, stopped))
 
-    def explained(self, jobs: Sequence[Job], batch: Any) -> Explained:
-        """Maps of one batch, checked."""
+    def explained(self, jobs: Sequence[Job], batch: Any, rngs: Any = None) -> Explained:
+        """Maps of one batch, checked; `rngs`: generators instead of the jobs' own."""
         target = stacked_targets([self.targets[job.row] for job in jobs], self.rows.array)
         purposes = FOR_SECOND if self.own_draws else FOR_EXPLAINER
-        rngs = list(self._streams(jobs, purposes[self.clean])) if self._draws else None
+        rngs = (rngs or list(self._streams(jobs, purposes[self.clean]))) if self._draws else None
         row_args = {name: taken(values, [job.row for job in jobs]) for name, values in self.row_args.items()}
         asked = None if self.clean else self.predict
         given = batch if asked is None else copy_of(batch)  # the explainer may write to it

@@ -21,6 +21,7 @@ from metfa.calls.answers import chosen, is_regression
 from metfa.calls.behind import loaded_torch
 from metfa.calls.targets import target_indices
 from metfa.noise.pixel_space import gaussian_std
+from metfa.results.one_map import of_one_map
 from metfa.results.pooling import facts_of, pooled_maps, terms_of
 from metfa.results.regions import Regions
 from metfa.results.sample import AttributionSample
@@ -40,7 +41,7 @@ from metfa.sampling.loop import Explained
 from metfa.sampling.part_names import layout_of
 from metfa.sampling.request import Request, fitting_names
 from metfa.sampling.store import Sink
-from metfa.sampling.unmoved import alike, of_one_map, unchanged, unchanging, warn_of_unmoved
+from metfa.sampling.unmoved import alike, unchanged, unchanging, undrawn, warn_of_undrawn, warn_of_unmoved
 from metfa.sampling.what_rules_see import Seen, SeenMaps, SeenParts, SeenRegions
 
 __all__ = ["Sampler"]
@@ -74,7 +75,7 @@ class Sampler:
     first_copy : FirstCopy
         What the first noisy copy changes.
     unmoved : list of int
-        Rows whose noisy copies are all the same so far, and that have one map.
+        Rows whose noisy copies are all the same so far, or for which nothing is drawn, and that have one map.
     layout : Layout or None
         How the maps of several inputs lie in one row; None where there is one map.
     """
@@ -113,6 +114,7 @@ class Sampler:
             request.over.check_fits(maps.shape[1:], len(maps))
             self.vanilla, self._terms = pooled_maps(maps, request.over), terms_of(request.over, maps)
             self._signed, self._unit = facts_of(request.over, maps, self._signed, self._unit)
+        self._of_draws = maps_are_draws(request.explainer)
         self._facts_of_calls = known_facts(request.explainer)
         self._names = None
         if self.layout is None:
@@ -120,7 +122,7 @@ class Sampler:
             self._names = fitting_names(request.feature_names, self.vanilla.shape[1:], required=required)
         self.taken = self.made = 0
         self._constant: Counter[Any] = Counter()
-        self._alike, self.unmoved = [] if loop.noise is None else list(range(len(request.rows))), []
+        self._alike, self.unmoved = list(range(len(request.rows))), []
         self._finished: AttributionSample | None = None
         self._seconds = time.perf_counter() - clock
 
@@ -159,9 +161,14 @@ class Sampler:
         with self._loop.over(jobs) as chunks:
             yield self._written(chunks)
         first = self.request.run.first_sample
-        self._alike = alike(self._looks, self._alike, range(first + max(1, self.taken), first + upto), first)
-        same = of_one_map(self._alike, self.values(0, upto))
-        self.unmoved = unchanging(self._looks, same, first)
+        if self._looks.noise is None:
+            same = [] if self._of_draws else of_one_map(self._alike, self.values(0, upto), noisy=False)
+            self.unmoved = undrawn(self._looks, same, first)
+            self._alike = [row for row in self._alike if row not in same or row in self.unmoved]
+        else:
+            self._alike = alike(self._looks, self._alike, range(first + max(1, self.taken), first + upto), first)
+            same = of_one_map(self._alike, self.values(0, upto), noisy=True)
+            self.unmoved = unchanging(self._looks, same, first)
         self.made, self.taken = self.made + len(jobs), upto
 
     @property
@@ -184,10 +191,13 @@ class Sampler:
 
     def warn(self) -> None:
         """Warn of maps that say nothing."""
-        still = unchanged if self.taken == 1 else unchanging
-        rows = still(self._looks, self._alike, self.request.run.first_sample)
-        warn_of_unmoved(rows, self.unmoved, (self.taken, len(self.request.rows)))
-        for part, count in ({} if maps_are_draws(self.request.explainer) else self._constant).items():
+        shape = self.taken, len(self.request.rows)
+        if self._looks.noise is None:
+            warn_of_undrawn(self.unmoved, shape)
+        else:
+            still = unchanged if self.taken == 1 else unchanging
+            warn_of_unmoved(still(self._looks, self._alike, self.request.run.first_sample), self.unmoved, shape)
+        for part, count in ({} if self._of_draws else self._constant).items():
             of = "" if part is None else f" of part {part!r}"
             message = f"{count} of {self.made} maps{of} are constant and say nothing about their features"
             if count:

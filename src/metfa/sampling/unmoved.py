@@ -1,21 +1,22 @@
-"""Noise that makes one copy again and again, such as the input itself: N samples are one explanation N times."""
+"""Noise that makes one copy again and again, or no noise and no draws: N samples are one explanation N times."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from metfa._base.percents import counted
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
+from metfa.calls.generators import seeds_from
 from metfa.sampling.loop import Job, Loop
 from metfa.sampling.streams import MAX_SAMPLE_ID
 
-__all__ = ["alike", "of_one_map", "unchanged", "unchanging", "warn_of_unmoved"]
+__all__ = ["alike", "unchanged", "unchanging", "undrawn", "warn_of_undrawn", "warn_of_unmoved"]
 
 FURTHER = 20  # copies that are drawn where all are alike
-ROUNDING = 1e-5  # of the largest score: maps of equal inputs differ so much at most, by the kernels of other batches
 
 
 def alike(loop: Loop, rows: Iterable[int], sample_ids: Iterable[int], first: int) -> list[int]:
@@ -49,11 +50,6 @@ def unchanged(loop: Loop, rows: Sequence[int], sample_id: int) -> list[int]:
     return [row for row, copy in zip(rows, copies, strict=True) if _equal(copy, loop.rows.as_given(loop.rows[row]))]
 
 
-def of_one_map(rows: Iterable[int], values: np.ndarray) -> list[int]:
-    r"""Those of the rows whose samples (n, batch, \*features) are all the same to rounding; one sample says nothing."""
-    return [row for row in rows if len(values) > 1 and _all_same(values[:, row])]
-
-
 def warn_of_unmoved(rows: Sequence[int], same: Sequence[int], shape: tuple[int, ...]) -> None:
     r"""Warn of the rows that no copy moves, of which `same` have one map; `shape` (n, batch, \*features)."""
     found = f"of {counted(shape[1], 'input')} ({'1 copy' if shape[0] == 1 else f'{shape[0]:,} copies'} each)"
@@ -76,6 +72,35 @@ def warn_of_unmoved(rows: Sequence[int], same: Sequence[int], shape: tuple[int, 
         )
 
 
+def undrawn(loop: Loop, rows: Iterable[int], sample_id: int) -> list[int]:
+    """Those of the rows for which an explainer without noise draws nothing, or nothing that is known to differ.
+
+    Draws that agree are a finding, as where a mask has few values. So each row is explained once more, and its
+    generator shows whether it was used. What an explainer makes of seeds, see `metfa.seeded`, is not known.
+    """
+    return [row for row in rows if not _draws(replace(loop, predict=None), Job(row, sample_id))]
+
+
+def _draws(loop: Loop, job: Job) -> bool:
+    """Whether the explainer draws from the generator of a row, other than seeds."""
+    used, unused, seeding = (np.random.default_rng(0) for _ in range(3))
+    loop.explained([job], loop.batch([job]), [used])
+    seeds_from(seeding)
+    return used.bit_generator.state not in (unused.bit_generator.state, seeding.bit_generator.state)
+
+
+def warn_of_undrawn(rows: Sequence[int], shape: tuple[int, ...]) -> None:
+    r"""Warn of the rows that have one map without noise, because nothing is drawn; `shape` (n, batch, \*features)."""
+    if rows:
+        warn(
+            f"without noise, the {shape[0]:,} maps are all the same for {len(rows)} of {counted(shape[1], 'input')}: "
+            "the explainer draws no random numbers there, or the same ones each time. They are one map, of which "
+            "nothing can be tested, and all features stay undecided; give a noise, or let the explainer draw from its "
+            "`rngs` (see `metfa.randomised` and `metfa.seeded`)",
+            DegenerateAttributionsWarning,
+        )
+
+
 def _equal_copies(loop: Loop, rows: Sequence[int], first: int, second: int) -> list[int]:
     """Those of the rows whose copies of two ids are equal."""
     found = []
@@ -88,11 +113,6 @@ def _equal_copies(loop: Loop, rows: Sequence[int], first: int, second: int) -> l
 
 def _copies(loop: Loop, rows: Sequence[int], sample_id: int) -> Sequence[Any]:
     return [loop.rows.as_given(copy) for copy in loop.noisy([Job(row, sample_id) for row in rows])]
-
-
-def _all_same(maps: np.ndarray) -> bool:
-    allowed = ROUNDING * np.abs(maps[0]).max(initial=0)
-    return all(np.abs(one - maps[0]).max(initial=0) <= allowed for one in maps[1:])
 
 
 def _equal(a: Any, b: Any) -> bool:

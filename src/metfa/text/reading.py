@@ -14,6 +14,7 @@ from metfa._base.provenance import method_of
 from metfa.results.cautions import about_outside, explained, named_parts, notes_of, nothing_stands_out
 from metfa.results.compared import Compared
 from metfa.results.decisions import Decision, TooFewSamplesError, kinds_at
+from metfa.results.one_map import is_noisy
 from metfa.results.population import check_copies
 from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
@@ -176,7 +177,7 @@ def _origin(sample: AttributionSample) -> str:
     named = explained(sample, 0)
     target = "" if named is None else f"{named}; "
     by = _explainer(sample)
-    noise = "no noise" if made.get("noise") in (None, "None") else f"noise {made['noise']}"
+    noise = f"noise {made['noise']}" if is_noisy(made) else "no noise"
     flips = "" if sample.flip_rate is None else percent(sample.flip_rate[0], 0)
     if compared is not None:
         flips = compared.flipped
