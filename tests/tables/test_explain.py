@@ -1,5 +1,7 @@
 """Rows of tables in one call: what is chosen, in which unit, and what is refused."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,6 +14,7 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
@@ -322,6 +325,17 @@ def test_a_store_keeps_what_was_chosen(forest, table, tmp_path):
     figure = loaded.plot()
     assert "SHAP value, in units of the probability" in figure.axes[0].get_xlabel()
     assert loaded.across_inputs().score_name.endswith("SHAP value, in units of the probability")
+
+
+def test_a_list_of_scores_is_refused_with_a_remedy_that_works(table):
+    both = np.stack([table["debt"] > 0, table["income"] > 3], axis=1)
+    model = MultiOutputClassifier(LogisticRegression(max_iter=1000)).fit(table, both)
+    with pytest.raises(TypeError, match=r"got list of 2: .* such as `lambda inputs: model.*`") as refused:
+        asked(model, table)
+    advice = re.search(r"such as `(.*)`", str(refused.value))[1]
+    assert asked(eval(advice, {"model": model}), table).target[0] in (0, 1)
+    with pytest.raises(TypeError, match=r"such as `lambda inputs: model\(inputs\)\[0\]`"):
+        asked(model.predict_proba, table)
 
 
 def test_several_numbers_that_are_no_probabilities_need_a_target(table):

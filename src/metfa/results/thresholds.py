@@ -107,15 +107,29 @@ def ruled(
     ]
     flat = [(row, why) for row, (_, why) in enumerate(found) if why not in (None, NONE_FOUND, *EQUAL)]
     if flat:
-        row, why = flat[0]
-        others = f" (and of {len(flat) - 1} others)" if len(flat) > 1 else ""
-        where = f" of input {row}{others}" if values.shape[1] > 1 else ""
         warn(
-            f"no feature{where} stands out: {why}. So nothing is decided; a number as `threshold` asks "
-            "on which side of it the medians lie",
+            f"no feature{_where(flat, values)} stands out: {flat[0][1]}. So nothing is decided; a number as "
+            "`threshold` asks on which side of it the medians lie",
+            DegenerateAttributionsWarning,
+        )
+    equal = [(row, low) for row, (low, high) in enumerate(ends) if _are_equal(low, high)]
+    if equal:
+        warn(
+            f"no threshold separates the scores{_where(equal, values)}, which are all {equal[0][1]:.6g}: nothing is "
+            "decided",
             DegenerateAttributionsWarning,
         )
     return np.array([number for number, _ in found]), tuple(why for _, why in found)
+
+
+def _where(rows: list[Any], values: np.ndarray) -> str:
+    """The first of these inputs, and how many others there are; nothing where there is one input alone."""
+    others = f" (and of {len(rows) - 1} others)" if len(rows) > 1 else ""
+    return f" of input {rows[0][0]}{others}" if values.shape[1] > 1 else ""
+
+
+def _are_equal(low: float, high: float) -> bool:
+    return low == high and math.isfinite(low)
 
 
 def _of_input(
@@ -129,6 +143,8 @@ def _of_input(
         found = _of_rule(rule, first)
         return found, NONE_FOUND if math.isnan(found) else None
     low, high = ends_of(first) if ends is None else ends
+    if _are_equal(low, high):
+        return math.nan, f"{CUT[stats.jenks]} are equal"
     differ = low < high and math.isfinite(low) and math.isfinite(high)  # else the rule says what is wrong
     if differ and (why := stats.prominence(values, unit=unit).nothing) is not None:
         return math.nan, why

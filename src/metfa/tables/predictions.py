@@ -91,6 +91,11 @@ class Prediction:
         form = "label {}" if are_numbers(self.labels) else "{}"  # "class 0 (1)" would be read as class 1
         return tuple(map(form.format, self.labels))
 
+    def asked_as(self, model: Any) -> str:
+        """How messages call `ask` of a model: "model", or its method, such as "model.predict_proba"."""
+        method = owner_of(self.ask) is model and self.ask is not model
+        return f"model.{getattr(self.ask, '__name__', 'predict')}" if method else "model"
+
     @property
     def explained(self) -> Callable[[Any], Any]:
         """The function of what is explained: `ask`, or its one output."""

@@ -88,9 +88,10 @@ def explain(
     Raises
     ------
     TypeError, ValueError
-        For bad arguments, before anything is sampled: for a `target` that is no class; if there is neither `background` nor `noise`, and if the values
-        of a method that you name do not add up to the predictions; if the model gives several numbers that are no
-        probabilities of classes, none below 0 with the sum 1, and `target` names none.
+        For bad arguments, before anything is sampled: for a `target` that is no class of the model; if there is neither
+        `background` nor `noise`, and if the values of a method that you name do not add up to the predictions; if the
+        model gives several numbers that are no probabilities of classes, none below 0 with the sum 1, and `target`
+        names none.
 
     Notes
     -----
@@ -128,7 +129,8 @@ def explain(
     Request(explainer=_unasked, inputs=inputs, **bare, **given)  # raises before the model is asked
     some = inputs[:CHECKED_ROWS]
     asked = by_name(prediction.ask, names_of(some)) if is_frame(some) else prediction.ask
-    scores = predict_scores(asked, some, "model")  # an error of the model's own, as for other columns, is no choice
+    # an error of the model's own, as for other columns, is no choice
+    scores = predict_scores(asked, some, prediction.asked_as(model))
     prediction, given["target"] = prediction.for_target(scores, given["target"])
     given["predict"] = prediction.explained
     if run.class_names is None:
@@ -189,4 +191,3 @@ def _noise(noise: Any, background: Any) -> tuple[Any, str]:
         )
     made = noises.from_table(background)
     return made, f"noise by metfa.noise.from_table of the {counted(len(background), 'row')} of `background`"
-

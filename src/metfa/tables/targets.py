@@ -36,8 +36,8 @@ def places_of(target: Any, labels: Sequence[Any] | None) -> Any:
         texts = [entry for entry in (entries if isinstance(entries, list) else [entries]) if isinstance(entry, str)]
         if texts:
             raise ValueError(
-                f"`target` must be a class of the model, got {texts[0]!r}; its classes have no names of their own: give "
-                "a place, such as 0"
+                f"`target` must be a class of the model, got {texts[0]!r}; its classes have no names of their own: "
+                "give a place, such as 0"
             )
         return target
     if isinstance(entries, list):
