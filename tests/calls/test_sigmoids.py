@@ -45,7 +45,8 @@ def test_a_metric_warns():
 
 
 def test_few_numbers_may_be_logits():
-    for scores in ([[0.2, 0.3]], [[0.0, 0.0], [0.0, 0.0]], [[0.2, 0.3], [0.2, 1.4]]):
+    one_logit = [[0.0, 0.3], [0.0, 0.8]]
+    for scores in ([[0.2, 0.3]], [[0.0, 0.0], [0.0, 0.0]], [[0.2, 0.3], [0.2, 1.4]], one_logit):
         metfa.Called(labels).targets(0, np.array(scores))
     with pytest.warns(metfa.ModelOutputWarning, match="look like probabilities"):
         metfa.Called(labels).targets(0, np.array([[0.7, 0.3]]))

@@ -322,7 +322,7 @@ class TestLibraries:
             "sys.meta_path.insert(0, NoTorch())\n"
             "import numpy as np, metfa\n"
             "from metfa.explainers import LIME\n"
-            "model = lambda x: np.stack([x.mean((1, 2, 3)), -x[:, 0, 0, 0]], axis=1)\n"
+            "model = lambda x: 3 * np.stack([x.mean((1, 2, 3)), x[:, 0, 0, 0]], axis=1)\n"
             "images = np.random.default_rng(0).random((2, 3, 8, 8), dtype=np.float32)\n"
             "noise = metfa.noise.Uniform(0.1, bounds=(0, 1))\n"
             "labels = np.kron([[0, 1], [2, 3]], np.ones((4, 4), int))\n"

@@ -210,14 +210,14 @@ def _how_to_select(answer: Any, n_rows: int, model: Any, name: str) -> str:
 def check_logits(scores: Any) -> None:
     """Warn of scores (batch, classes, ...) that a softmax is about to take, and that are no logits.
 
-    Logits may lie in [0, 1] by chance, the more likely the fewer there are.
+    Logits may lie in [0, 1] by chance, the more likely the fewer there are: one of two classes, beside a 0, often does.
     """
     host = to_host(scores)
     if host.ndim < 2 or host.shape[1] < 2 or host.min() < -ROUNDING or host.max() > 1 + ROUNDING:
         return
     if np.allclose(host.sum(axis=1), 1, atol=ROUNDING):
         warn_of_probabilities()
-    elif host.size >= FEWEST_IN_RANGE and host.min() < host.max():
+    elif host.size >= FEWEST_IN_RANGE and host.min() < host.max() and (host.shape[1] > 2 or host[:, 0].any()):
         warn(
             "the model's scores all lie between 0 and 1 and do not add up to 1, so they look like sigmoids of a "
             "multi-label network, and a softmax would mix its labels: write `metfa.Called(model, softmax=False)` "
