@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa import stats
+from metfa._base.percents import counted
 from metfa._base.validation import shown
 from metfa._base.warnings import DegenerateAttributionsWarning, SignedAttributionsWarning, warn
 from metfa.results.moments import ends_of, ends_of_each, first_signed
@@ -114,18 +115,15 @@ def ruled(
         )
     equal = [(row, low) for row, (low, high) in enumerate(ends) if _are_equal(low, high)]
     if equal:
-        warn(
-            f"no threshold separates the scores{_where(equal, values)}, which are all {equal[0][1]:.6g}: nothing is "
-            "decided",
-            DegenerateAttributionsWarning,
-        )
+        where = _where(equal, values, f" (all {equal[0][1]})")
+        warn(f"no threshold separates the equal values{where}: nothing is decided", DegenerateAttributionsWarning)
     return np.array([number for number, _ in found]), tuple(why for _, why in found)
 
 
-def _where(rows: list[Any], values: np.ndarray) -> str:
-    """The first of these inputs, and how many others there are; nothing where there is one input alone."""
-    others = f" (and of {len(rows) - 1} others)" if len(rows) > 1 else ""
-    return f" of input {rows[0][0]}{others}" if values.shape[1] > 1 else ""
+def _where(rows: list[Any], values: np.ndarray, about: str = "") -> str:
+    """The first of these inputs, what is said about it, and how many others there are; one alone is not named."""
+    others = f" and of {counted(len(rows) - 1, 'other')}" if len(rows) > 1 else ""
+    return f" of input {rows[0][0]}{about}{others}" if values.shape[1] > 1 else about
 
 
 def _are_equal(low: float, high: float) -> bool:
