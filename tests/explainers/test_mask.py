@@ -308,7 +308,10 @@ class TestModel:
         def model(images):
             return 0 * images.flatten(1)[:, :3]
 
-        with pytest.warns(DegenerateAttributionsWarning, match="masks of 3 of 3 inputs are the same everywhere"):
+        with pytest.warns(
+            DegenerateAttributionsWarning,
+            match=r"masks of 3 of 3 rows of one call \(inputs, or noisy copies of them\) are the same everywhere",
+        ):
             maps, _ = MASK(model, init=1.0, **SMALL)(PICTURES, 0)
         assert (maps == 0).all()
 

@@ -296,6 +296,7 @@ class TestLayouts:
         with pytest.raises(ValueError, match=r"'last' gives tokens of shape .* of which the model reads no patch"):
             ScoreCAM(seeded(lambda: Attending(read="token")), "last")(SERIES, TARGETS)
 
+    @pytest.mark.filterwarnings("ignore:the model's scores all lie between 0 and 1")  # small logits, not sigmoids
     @pytest.mark.parametrize("explain", [ScoreCAM, lambda *a, **k: from_gradcam("GradCAM", *a, **k)])
     def test_where_two_readings_fit_it_is_refused_with_what_to_write(self, explain):
         net = seeded(LinearAlongTime)

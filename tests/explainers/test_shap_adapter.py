@@ -250,6 +250,14 @@ class TreeExplainer:
         return self.values
 
 
+@pytest.mark.parametrize("inputs", [(ROWS, ROWS[:, :2]), {"a": ROWS, "b": ROWS}])
+def test_several_inputs_are_refused(inputs):
+    with pytest.raises(
+        TypeError, match=r"one array for this explainer, got a (tuple|dict) of 2: .*; SHAP takes one array"
+    ):
+        from_shap(shap.TreeExplainer(FOREST))(inputs, [0, 1, 2, 2])
+
+
 @pytest.mark.parametrize("old", [list, tuple])
 def test_the_form_of_old_versions(old):
     theirs = shap.TreeExplainer(FOREST).shap_values(ROWS)

@@ -181,8 +181,10 @@ def test_refusals(sample):
         lambda x, target: x**2, np.ones((2, 3, 3)), 0, noise=metfa.noise.Uniform(0.1), n_samples=5, rng=0,
         run=metfa.Run(input_names=["a", "b"]),
     )  # fmt: skip
+    with pytest.warns(metfa.MetfaWarning, match="3×3 features"):
+        population = images.across_inputs()
     with pytest.raises(ValueError, match="one axis for points"):
-        beeswarm(images.across_inputs())
+        beeswarm(population)
     with pytest.raises(TypeError, match="across_inputs"):
         beeswarm(3)
     with pytest.raises(ValueError, match="differences already"):

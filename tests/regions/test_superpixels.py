@@ -1,5 +1,6 @@
 """Superpixels of every kind of picture: exact numbers, whole cells of coarse maps, nested levels, what is refused."""
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -346,6 +347,23 @@ BROKEN[1, 5, 5] = np.nan
 def test_what_is_refused(image, settings, error, message):
     with pytest.raises(error, match=message):
         regions.superpixels(image, **settings)
+
+
+@pytest.mark.parametrize(
+    ("shape", "advice"),
+    [
+        ((2, 20, 20), "choose the channel that shows its parts, such as `image[0]`"),
+        ((20, 20, 2), "choose the channel that shows its parts, such as `image[..., 0]`"),
+        ((5, 20, 20), "such as `image[[3, 2, 1]]`"),
+        ((20, 20, 4), "such as `image[..., [3, 2, 1]]`"),
+    ],
+)
+def test_advice_on_channels_names_channels_that_are_there(shape, advice):
+    image = np.random.default_rng(0).random(shape)
+    with pytest.raises(ValueError, match=re.escape(advice)):
+        regions.superpixels(image, 4)
+    chosen = eval(re.search(r"such as `(.*?)`", advice)[1], {"image": image})
+    assert labels_of(chosen, 4).shape == (20, 20)
 
 
 def test_advice_on_channels_works():

@@ -72,6 +72,7 @@ def test_too_few_rows(rows, tmp_path):
     assert "too few rows" in text.partition("Figures, with")[2]
 
 
+@pytest.mark.filterwarnings("ignore:`across_inputs` takes each of the")  # pixels are what is drawn here
 def test_maps_of_a_population(tmp_path):
     images = np.random.default_rng(0).random((12, 4, 5)) + np.arange(5)
     sample = metfa.explain(lambda x, target: x**2, images, 0, noise=metfa.noise.Uniform(0.1), n_samples=5, rng=0)

@@ -373,6 +373,7 @@ def test_views_of_one_input_are_refused(population):
         population.across_inputs()
 
 
+@pytest.mark.filterwarnings("ignore:`across_inputs` takes each of the")  # each column is the same in all pictures
 def test_maps_of_a_population_are_drawn():
     images = np.random.default_rng(0).random((12, 4, 5)) + np.arange(5)
     sample = metfa.explain(lambda x, target: x**2, images, 0, noise=metfa.noise.Uniform(0.1), n_samples=5, rng=0)
@@ -422,6 +423,25 @@ def test_a_manifest_whose_population_does_not_fit_is_refused(population, tmp_pat
         (tmp_path / "kept" / "manifest.json").write_text(json.dumps(changed))
         with pytest.raises(ValueError, match="population"):
             metfa.load(tmp_path / "kept")
+
+
+def test_pixels_are_warned_of():
+    pictures = np.random.default_rng(0).random((6, 4, 5))
+    sample = metfa.explain(linear_in_pixels, pictures, 0, noise=metfa.noise.Gaussian(0.1), n_samples=6, rng=0)
+    with pytest.warns(metfa.MetfaWarning, match="each of the 4×5 features as the same in every row, which pixels of"):
+        assert sample.across_inputs().values.shape == (6, 1, 4, 5)
+    halves = metfa.Regions(np.repeat([[0, 1]], 4, 0).repeat([2, 3], 1), names=["left", "right"])
+    assert sample.over(halves).across_inputs().n_features == 2
+
+
+def linear_in_pixels(inputs, target):
+    return inputs * np.linspace(1, 2, 20).reshape(4, 5)
+
+
+def test_too_few_rows_say_how_many():
+    few = explained(data(3)).across_inputs()
+    with pytest.raises(metfa.TooFewSamplesError, match=r"too few rows .*got 3, at least 5 are needed"):
+        few.significance_map()
 
 
 @pytest.mark.parametrize(

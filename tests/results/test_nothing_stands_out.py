@@ -7,6 +7,7 @@ import metfa
 from metfa import stats
 from metfa._base.warnings import DegenerateAttributionsWarning
 from metfa.explainers import heatmap
+from metfa.results.thresholds import ruled
 from metfa.results.units import unit_of
 
 NOISE = metfa.noise.Gaussian(0.1)
@@ -205,6 +206,18 @@ def test_a_map_without_contrast_is_not_scaled_up():
     assert explained(STANDS_OUT, explainer=explainer).values.max() == 1
     with pytest.warns(DegenerateAttributionsWarning, match="no threshold separates"):
         assert sample.summary()[0].nothing == "all scores are equal"
+
+
+def test_inputs_of_equal_scores_are_named():
+    values = np.abs(np.random.default_rng(0).normal(size=(20, 3, 8))) + np.arange(8) ** 2
+    values[:, [0, 2]] = 0.25
+    with pytest.warns(DegenerateAttributionsWarning) as caught:
+        thresholds, nothing = ruled(stats.jenks_of_medians, values)
+    assert [str(one.message) for one in caught] == [
+        "no threshold separates the equal values of input 0 (all 0.25) and of 1 other: nothing is decided"
+    ]
+    assert np.isnan(thresholds).tolist() == [True, False, True]
+    assert nothing == ("all scores are equal", None, "all scores are equal")
 
 
 def test_rules_of_ones_own_are_not_asked():

@@ -1,6 +1,7 @@
 """Regions: what they refuse, and that pooled samples are those of pooling by hand."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -353,6 +354,16 @@ class TestWhatIsAsked:
     def test_labels_from_1(self, sample):
         with pytest.raises(ValueError, match="labels begin at 0: subtract 1"):
             sample.over(LABELS + 1)
+
+    @pytest.mark.parametrize("labels", [[10, 10, 20, 20], [[10, 10], [20, 20]], [-1, 7, 9, 9], [0, 2, 2, 2]])
+    def test_labels_with_gaps_get_a_remedy_that_works(self, labels):
+        labels = np.array(labels)
+        with pytest.raises(ValueError, match=r"write `numpy.unique") as refused:
+            metfa.Regions(labels)
+        advice = re.search(r"write `(.*?)`", str(refused.value))[1]
+        numbered = eval(advice, {"numpy": np, "labels": labels})
+        assert metfa.Regions(numbered).names == ("region 0", "region 1")
+        np.testing.assert_array_equal(numbered == -1, labels == -1)
 
     def test_equal_skewed_features_are_equal_by_ranks(self):
         skewed = metfa.explain(

@@ -700,6 +700,18 @@ class TestOutputs:
         sample = metfa.explain(lambda x, target: (x, x.sum(axis=1)), TABLE, 0, noise=NOISE, rng=0)
         assert sample.scores is None
 
+    def test_one_column_of_scores_is_no_class(self):
+        def column(inputs):
+            return inputs.sum(axis=1, keepdims=True)
+
+        settings = {"noise": NOISE, "predict": column, "rng": 0}
+        sample = metfa.explain(lambda x, target: x, TABLE, **settings)
+        assert sample.flip_rate is None
+        assert sample.summary()[0].explained == "output 0"
+        assert sample.across_inputs().summary(0.0)[0].explained == "output 0"
+        named = metfa.explain(lambda x, target: x, TABLE, **settings, run=metfa.Run(class_names=["ill"]))
+        assert named.summary()[0].explained == "class 0 (ill)"
+
     @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
     def test_numbers_that_are_not_finite_name_input_and_sample(self, bad):
         def explain(poisoned, inputs, target):
@@ -713,7 +725,8 @@ class TestOutputs:
             (noisy[0, 0], "input 0, sample 0"),
             (TABLE[3], "the clean input 3"),
         ):
-            with pytest.raises(ValueError, match=f"`explainer` returned NaN or infinity for {named}$"):
+            said = f"returned NaN or infinity for {named}, at feature 3: a test needs a number from each sample"
+            with pytest.raises(ValueError, match=said):
                 metfa.explain(functools.partial(explain, poisoned), TABLE, 0, noise=NOISE, rng=0, batch_size=7)
 
     @pytest.mark.parametrize(

@@ -403,7 +403,7 @@ def test_sigmoids_of_several_classes_are_no_logits():
     def several(images):
         return network(images).sigmoid()
 
-    with pytest.warns(metfa.ModelOutputWarning, match="look like probabilities"):
+    with pytest.warns(metfa.ModelOutputWarning, match="look like sigmoids of a multi-label network"):
         explained_by = explain_context(several, scene(), 1, region=REGION, min_pixels=1, rng=0, n_samples=2)
     assert explained_by.n_samples == 2
 

@@ -1,5 +1,7 @@
 """Rows of tables in one call: what is chosen, in which unit, and what is refused."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,6 +14,7 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
@@ -79,6 +82,51 @@ def test_a_class_by_its_name(forest, table):
     assert "(yes)" in sample.summary()[0].explained
     with pytest.raises(ValueError, match="got 'maybe'; no, yes"):
         asked(forest, table, target="maybe")
+
+
+LABELS = ([1, 2, 3], [-1, 0, 1], [2.0, 1.0, 0.0], [True, False, True], ["c", "a", "b"], ["10", "2", "1"])
+
+
+@pytest.mark.parametrize("labels", LABELS)
+def test_a_class_by_the_models_own_label(table, labels):
+    own = np.array(labels)[np.digitize(table["debt"], [-0.5, 0.5])]
+    model = RandomForestClassifier(5, max_depth=3, random_state=0).fit(table, own)
+    rows = table.iloc[3:9]
+    predicted, known = model.predict(rows), list(model.classes_)
+    expected = tuple(known.index(label) for label in predicted)
+    for target in (predicted, predicted.tolist(), tuple(predicted), pd.Series(predicted), predicted[:, None]):
+        sample = explain(model, rows, target, background=table, n_samples=6, rng=0)
+        assert sample.target == expected
+        assert all("as predicted" in summary.explained for summary in sample.summary())
+    for label in model.classes_:
+        sample = asked(model, table, target=label)
+        assert sample.target == (known.index(label),) * 3
+        of_function = asked(model.predict_proba, table, target=label)  # the columns are those of the model's labels
+        assert of_function.target == sample.target
+    if isinstance(labels[0], int | float) and not isinstance(labels[0], bool):
+        shown = ", ".join(map(str, model.classes_.tolist()))
+        for bad in (7, True, 1.5, [1, 7, 1]):
+            with pytest.raises(ValueError, match=f"whose labels are numbers, got .*; {shown}"):
+                asked(model, table, target=bad)
+
+
+def test_an_integer_is_a_place_where_labels_are_texts_or_unknown(forest, table, answers):
+    assert asked(forest, table, target=[1, "no", 0]).target == (1, 0, 0)
+    assert asked(lambda frame: forest.predict_proba(frame), table, target=1).target == (1, 1, 1)
+    digits = LogisticRegression(max_iter=1000).fit(table, np.where(answers == "yes", "1", "2"))
+    with pytest.raises(ValueError, match="`target` 1 may be the label '1' or the class at place 1: write the label"):
+        asked(digits, table, target=1)
+    assert asked(digits, table, target="1").target == (0, 0, 0)
+    for names in ("yes", ["yes", "no", "no"]):
+        with pytest.raises(ValueError, match="got 'yes'; its classes have no names of their own"):
+            asked(lambda frame: forest.predict_proba(frame), table, target=names)
+
+
+def test_a_numeric_label_is_not_written_like_a_place(table):
+    model = LogisticRegression(max_iter=1000).fit(table, np.where(table["debt"] > 0, 2, 1))
+    assert asked(model, table, target=2).summary()[0].explained.startswith("class 1 (label 2)")
+    plain = LogisticRegression(max_iter=1000).fit(table, (table["debt"] > 0).astype(int))
+    assert asked(plain, table, target=1).summary()[0].explained.startswith(("class 1,", "class 1;"))
 
 
 @pytest.mark.parametrize("model", [GradientBoostingClassifier(n_estimators=5), LogisticRegression(max_iter=1000)])
@@ -277,6 +325,17 @@ def test_a_store_keeps_what_was_chosen(forest, table, tmp_path):
     figure = loaded.plot()
     assert "SHAP value, in units of the probability" in figure.axes[0].get_xlabel()
     assert loaded.across_inputs().score_name.endswith("SHAP value, in units of the probability")
+
+
+def test_a_list_of_scores_is_refused_with_a_remedy_that_works(table):
+    both = np.stack([table["debt"] > 0, table["income"] > 3], axis=1)
+    model = MultiOutputClassifier(LogisticRegression(max_iter=1000)).fit(table, both)
+    with pytest.raises(TypeError, match=r"got list of 2: .* such as `lambda inputs: model.*`") as refused:
+        asked(model, table)
+    advice = re.search(r"such as `(.*)`", str(refused.value))[1]
+    assert asked(eval(advice, {"model": model}), table).target[0] in (0, 1)
+    with pytest.raises(TypeError, match=r"such as `lambda inputs: model\(inputs\)\[0\]`"):
+        asked(model.predict_proba, table)
 
 
 def test_several_numbers_that_are_no_probabilities_need_a_target(table):

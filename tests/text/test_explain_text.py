@@ -75,6 +75,47 @@ def test_tokens_stay_tokens():
     assert same.words == tuple(tokens)
 
 
+@pytest.mark.filterwarnings("ignore::metfa.DegenerateAttributionsWarning")  # the model reads one word alone
+@pytest.mark.parametrize(
+    ("tokens", "many"),
+    [
+        (["A charming film.", "A dull film."], "2 tokens, of which 2 hold white space, such as 'A charming film.'"),
+        (["a dull film"], "1 token, of which 1 hold white space"),
+        (["dull", "a dull film"], "2 tokens, of which 1 hold white space"),
+    ],
+)
+def test_tokens_that_look_like_texts_are_warned_of(tokens, many):
+    with pytest.warns(metfa.MetfaWarning, match=many) as caught:
+        explain_text(model, tokens, method=Occlusion, noise=lambda row, rng: [*row[:-1], str(rng.random())], rng=0)
+    assert "for several texts make one call each" in str(caught[0].message)
+
+
+@pytest.mark.filterwarnings("ignore::metfa.DegenerateAttributionsWarning")  # the model reads one word alone
+def test_a_few_tokens_may_hold_blanks():
+    """As the synonym "motion picture", or a name."""
+    tokens = ["a", "dull", "motion picture"]
+    for noise in (lambda row, rng: [*row[:-1], str(rng.random())], Synonyms(0.5)):
+        assert explain_text(model, tokens, method=Occlusion, noise=noise, rng=0).words == tuple(tokens)
+
+
+def test_a_pipeline_of_scikit_learn_is_told_of_its_probabilities():
+    class Pipeline:
+        def predict_proba(self, texts):
+            return model(texts)
+
+    with pytest.raises(TypeError, match=r"got Pipeline: write `model.predict_proba`"):
+        explain_text(Pipeline(), TEXT)
+
+
+def test_warnings_do_not_call_noisy_copies_texts():
+    even = lambda texts: np.full((len(texts), 2), 0.5)  # noqa: E731
+    with pytest.warns(metfa.DegenerateAttributionsWarning) as caught:
+        explain_text(even, TEXT, method=Occlusion, noise=Synonyms(0.5), n_samples=50, rng=0)
+    said = [str(one.message) for one in caught if "occlusion's scores" in str(one.message)]
+    assert said
+    assert all(re.search(r"of \d+ rows? of one call \(inputs, or noisy copies of them\)", one) for one in said)
+
+
 def test_other_ways_to_sample_hold_noise_to_texts_too():
     for sampled in (
         lambda noise: metfa.explain(Occlusion(model), [TEXT], noise=noise, n_samples=2),

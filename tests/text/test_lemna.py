@@ -328,14 +328,16 @@ def test_a_model_that_has_nothing_to_do_with_the_words_is_told_of(fused):
 
 
 def test_a_constant_model_gives_zeros_and_says_so():
-    with pytest.warns(DegenerateAttributionsWarning, match="all 0 for 2 of 2 texts"):
+    with pytest.warns(DegenerateAttributionsWarning, match="all 0 for 2 of 2 rows of one call"):
         fits, _ = LEMNA(lambda texts: np.full((len(texts), 2), 0.25), **SETTINGS).fit(SENTENCES[:2], 1)
     assert not fits[0].coefficients.any()
     assert (fits[0].intercept, fits[0].r2) == (0.25, 0)
 
 
 def test_too_much_fusion_says_so():
-    with pytest.warns(DegenerateAttributionsWarning, match="same for all words of 1 of 1 texts: .* than 1e\\+06"):
+    with pytest.warns(
+        DegenerateAttributionsWarning, match="same for all words of 1 of 1 row of one call .*: .* than 1e\\+06"
+    ):
         found, _ = LEMNA(linear, **SETTINGS, fused=1e6, rng=0)([TEXT])
     assert not found.any()
 

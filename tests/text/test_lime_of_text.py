@@ -125,7 +125,9 @@ def test_words_that_act_together_are_told():
     def both(texts):
         return np.array([0.2 + 0.6 * (("not" in text) != ("good" in text)) for text in texts])
 
-    with pytest.warns(DegenerateAttributionsWarning, match=r"of 1 of 1 texts badly \(R² 0.00 .*every copy was asked"):
+    with pytest.warns(
+        DegenerateAttributionsWarning, match=r"of 1 of 1 row of one call .* badly \(R² 0.00 .*every copy was asked"
+    ):
         LIME(both, rng=0)(["not good"])
 
 
@@ -134,7 +136,9 @@ def test_the_weights_of_a_method_do_not_hide_words_that_act_together(method):
     def turned(texts):
         return np.array([0.65 if text == "not good" else 0.8 if text == "good" else 0.5 for text in texts])
 
-    with pytest.warns(DegenerateAttributionsWarning, match=r"of 1 of 1 texts badly \(R² 0\.91 over all copies alike"):
+    with pytest.warns(
+        DegenerateAttributionsWarning, match=r"of 1 of 1 row of one call .* badly \(R² 0\.91 over all copies alike"
+    ):
         (fit,), _ = method(turned, rng=0, scale=False).fit(["not good"])
     copies = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     answers = np.array([0.5, 0.8, 0.5, 0.65])
@@ -206,7 +210,7 @@ def test_a_text_of_10000_words():
 
 
 def test_a_constant_model_gives_zeros_and_says_so():
-    with pytest.warns(DegenerateAttributionsWarning, match="all 0 for 2 of 2 texts"):
+    with pytest.warns(DegenerateAttributionsWarning, match="all 0 for 2 of 2 rows of one call"):
         attributions, _ = LIME(lambda texts: np.full((len(texts), 2), 0.5), rng=0)(TEXTS[:2], 1)
     assert not attributions.any()
 

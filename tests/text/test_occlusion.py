@@ -91,7 +91,7 @@ def test_a_long_text():
 
 
 def test_a_constant_model_gives_zeros_and_says_so():
-    with pytest.warns(DegenerateAttributionsWarning, match="all 0 for 2 of 2 texts"):
+    with pytest.warns(DegenerateAttributionsWarning, match="all 0 for 2 of 2 rows of one call"):
         attributions, _ = Occlusion(lambda texts: np.full((len(texts), 2), 0.5))(TEXTS[:2], 1)
     assert not attributions.any()
 
@@ -102,7 +102,7 @@ def test_rounding_is_no_evidence():
     def rounding(texts):
         return 0.5 + 1e-7 * rng.random(len(texts), dtype=np.float32)
 
-    with pytest.warns(DegenerateAttributionsWarning, match="all 0 for 1 of 1 texts"):
+    with pytest.warns(DegenerateAttributionsWarning, match="all 0 for 1 of 1 row of one call"):
         Occlusion(rounding)(TEXTS[:1])
 
 

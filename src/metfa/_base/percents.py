@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
-__all__ = ["counted", "percent"]
+__all__ = ["counted", "percent", "rows_of_one_call"]
 
 DIGITS = 6  # of a number that somebody chose, such as alpha: 0.025 is 2.5%, 1/3 is 33.3333%
 MOST_PLACES = 17  # a float below 1 needs no more; smaller shares are written as powers of ten
@@ -49,6 +49,11 @@ def percent(share: float, places: int | None = None) -> str:
 def counted(count: int, noun: str) -> str:
     """A number of things, such as "1 word" or "1,000 words"."""
     return f"1 {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def rows_of_one_call(count: int, n_rows: int) -> str:
+    """How many of the rows that an explainer got in one call, which it cannot tell from noisy copies of one input."""
+    return f"{count:,} of {counted(n_rows, 'row')} of one call (inputs, or noisy copies of them)"
 
 
 def _rounded(value: Decimal, places: int) -> Decimal:

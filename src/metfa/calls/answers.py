@@ -19,6 +19,7 @@ from metfa.calls.inputs import channels_last_message, refuse_lists, refuse_ragge
 __all__ = [
     "about",
     "answered",
+    "check_logits",
     "checked_scores",
     "chosen",
     "is_regression",
@@ -29,6 +30,8 @@ __all__ = [
 ]
 
 NAMES_SHOWN = 6
+ROUNDING = 1e-3  # of a sum of probabilities, which may be in half precision
+FEWEST_IN_RANGE = 4  # scores that look like sigmoids
 SCORES = ("score_samples", "decision_function")  # of models of scikit-learn without probabilities
 ABOUT_SHAPES = re.compile(
     r"cannot be multiplied|channels|size of tensor|sizes? .*match|invalid for input|expected .*(shape|size|input)"
@@ -202,6 +205,25 @@ def _how_to_select(answer: Any, n_rows: int, model: Any, name: str) -> str:
         return f": write `metfa.models.Selected({name}, {key!r})`"
     item = f"[{key!r}]" if isinstance(answer, Mapping | tuple | list) else f".{key}"
     return f": write a function that returns the scores alone, such as `lambda inputs: {name}(inputs){item}`"
+
+
+def check_logits(scores: Any) -> None:
+    """Warn of scores (batch, classes, ...) that a softmax is about to take, and that are no logits.
+
+    Logits may lie in [0, 1] by chance, the more likely the fewer there are: one of two classes, beside a 0, often does.
+    """
+    host = to_host(scores)
+    if host.ndim < 2 or host.shape[1] < 2 or host.min() < -ROUNDING or host.max() > 1 + ROUNDING:
+        return
+    if np.allclose(host.sum(axis=1), 1, atol=ROUNDING):
+        warn_of_probabilities()
+    elif host.size >= FEWEST_IN_RANGE and host.min() < host.max() and (host.shape[1] > 2 or host[:, 0].any()):
+        warn(
+            "the model's scores all lie between 0 and 1 and do not add up to 1, so they look like sigmoids of a "
+            "multi-label network, and a softmax would mix its labels: write `metfa.Called(model, softmax=False)` "
+            "unless they are logits",
+            ModelOutputWarning,
+        )
 
 
 def warn_of_probabilities() -> None:

@@ -15,7 +15,7 @@ from metfa._base.one_line import one_line
 from metfa._base.other_words import our_words
 from metfa._base.validation import check_flag, check_function, positive_int
 from metfa._base.warnings import RowDependenceWarning, warn
-from metfa.calls.answers import about, chosen, softmax, warn_of_probabilities
+from metfa.calls.answers import about, check_logits, chosen, softmax
 from metfa.calls.at_fault import or_the_row_at_fault
 from metfa.calls.batches import in_batches
 from metfa.calls.behind import loaded_torch
@@ -233,8 +233,8 @@ class Called:
     def targets(self, target: Any, scores: Any) -> list[Any]:
         """One target a row: those asked for, or the best class of the clean scores."""
         host = to_host(scores)
-        if self.softmax and host.ndim > 1 and host.min() >= 0 and np.allclose(host.sum(axis=1), 1, atol=1e-3):
-            warn_of_probabilities()
+        if self.softmax:
+            check_logits(host)
         return row_targets(target, host, len(host), self.model)
 
     # Probabilities of the rows' targets.

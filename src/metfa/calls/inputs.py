@@ -12,6 +12,7 @@ from metfa.calls.behind import loaded_torch
 
 __all__ = [
     "MOST_AXES",
+    "OF_SEVERAL",
     "SHAPES",
     "batch_of",
     "channels_last_message",
@@ -35,6 +36,10 @@ SHAPES = {
     3: "volumes (batch, channels, depth, height, width)",
 }
 
+OF_SEVERAL = (
+    "a model of several inputs is explained by `Gradient(model, channel_axis=...)`, by `SmoothGrad`, and by methods of "
+    "Captum"
+)
 COLOURS = (1, 3, 4)
 SMALLEST_SIDE = 8  # pixels; smaller arrays may be anything
 
@@ -185,14 +190,11 @@ def require_tensor(inputs: Any, name: str = "inputs") -> None:
     as_array(inputs, name)
 
 
-def refuse_several(inputs: Any) -> None:
+def refuse_several(inputs: Any, remedy: str = OF_SEVERAL) -> None:
     """Raise for a tuple or dict of inputs, where one array is needed."""
     if isinstance(inputs, tuple | Mapping):
         came = with_article(type(inputs).__name__)
-        raise TypeError(
-            f"`inputs` must be one array for this explainer, got {came} of {len(inputs)}: a model of several inputs is "
-            "explained by `Gradient(model, channel_axis=...)`, by `SmoothGrad`, and by methods of Captum"
-        )
+        raise TypeError(f"`inputs` must be one array for this explainer, got {came} of {len(inputs)}: {remedy}")
 
 
 def refuse_lists(inputs: Any) -> None:

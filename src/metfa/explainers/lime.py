@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from metfa._arrays import from_host, namespace, to_host, widen
+from metfa._base.percents import rows_of_one_call
 from metfa._base.validation import MOST_CALLS, check_flag, check_number, keep, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.answers import one_score
@@ -258,18 +259,18 @@ class LIME:
         flat = [fit for fit in surrogates if not fit.coefficients.any()]
         if flat:
             warn(
-                f"LIME's coefficients are all 0 for {len(flat)} of {n} inputs: the class has the same score in each of "
-                f"{copies} copies that is close enough to count",
+                f"LIME's coefficients are all 0 for {rows_of_one_call(len(flat), n)}: the class has the same score in "
+                f"each of {copies} copies that is close enough to count",
                 DegenerateAttributionsWarning,
             )
-        warn_of_penalty(surrogates, "inputs", self.regularization, copies)
+        warn_of_penalty(surrogates, self.regularization, copies)
         poor = [fit for fit in surrogates if fit not in flat and fit.r2 * (copies - 1) <= len(fit.coefficients)]
         if poor:
             worst = min(poor, key=lambda fit: fit.r2)
             warn(
-                f"LIME's linear model explains no more of the scores of {len(poor)} of {n} inputs than of unrelated "
-                f"scores (R² {worst.r2:.2f} with {len(worst.coefficients)} segments and {copies} copies): take more "
-                "`n_perturbations`, or fewer segments",
+                f"LIME's linear model explains no more of the scores of {rows_of_one_call(len(poor), n)} than of "
+                f"unrelated scores (R² {worst.r2:.2f} with {len(worst.coefficients)} segments and {copies} copies): "
+                "take more `n_perturbations`, or fewer segments",
                 DegenerateAttributionsWarning,
             )
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metfa._base.percents import percent
+from metfa._base.percents import percent, rows_of_one_call
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 
 __all__ = ["Ridge", "warn_of_penalty", "weighted_ridge", "without_pull"]
@@ -77,14 +77,14 @@ def weighted_ridge(features: np.ndarray, scores: np.ndarray, weights: np.ndarray
     return Ridge(coefficients, float(mean - means @ coefficients), r2, left)
 
 
-def warn_of_penalty(fits: Sequence[Any], what: str, regularization: float, copies: int) -> None:
+def warn_of_penalty(fits: Sequence[Any], regularization: float, copies: int) -> None:
     """Warn of fits of which the ridge penalty takes more than half, but that are better than luck."""
     pulled = [fit for fit in fits if fit.kept < PULLED and fit.r2 * (copies - 1) > len(fit.coefficients)]
     if pulled:
         warn(
             f"LIME's ridge penalty of {regularization:g} takes {percent(1 - min(fit.kept for fit in pulled), 0)} of "
-            f"the coefficients of {len(pulled)} of {len(fits)} {what}: too few of {copies} copies are close enough to "
-            "count; take more `n_perturbations`, a larger `kernel_width` or a smaller `regularization`",
+            f"the coefficients of {rows_of_one_call(len(pulled), len(fits))}: too few of {copies} copies are close "
+            "enough to count; take more `n_perturbations`, a larger `kernel_width` or a smaller `regularization`",
             DegenerateAttributionsWarning,
         )
 

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from metfa._arrays import widen
+from metfa._base.percents import rows_of_one_call
 from metfa._base.validation import MOST_CALLS, check_flag, check_function, check_number, keep, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.baseline import baseline_like, check_baseline
@@ -128,7 +129,7 @@ def deleted(masks: torch.Tensor, matrices: list[np.ndarray]) -> torch.Tensor:
     flat = masks.amax(cells_of(masks)) - masks.amin(cells_of(masks)) <= ROUNDING * torch.finfo(masks.dtype).eps
     if flat.any():
         warn(
-            f"the masks of {int(flat.sum())} of {len(masks)} inputs are the same everywhere: hiding one part of "
+            f"the masks of {rows_of_one_call(int(flat.sum()), len(masks))} are the same everywhere: hiding one part of "
             "the input changes the class's score no more than hiding another",
             DegenerateAttributionsWarning,
         )

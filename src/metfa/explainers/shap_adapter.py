@@ -19,6 +19,7 @@ from metfa.calls.behind import loaded_torch
 from metfa.calls.fitted_names import by_name
 from metfa.calls.fixed_batch import explain_fixed_batch
 from metfa.calls.guard import model_as_found, model_in_evaluation
+from metfa.calls.inputs import OF_SEVERAL, refuse_several
 from metfa.calls.no_gradient import gradient_expected
 from metfa.calls.targets import row_targets
 from metfa.explainers._shap_frames import label_columns, shap_frame
@@ -36,6 +37,8 @@ DETERMINISTIC = {
     "LinearExplainer",
     "TreeExplainer",
 }
+
+OF_SHAP = f"{OF_SEVERAL}; SHAP takes one array, which a function of your own may cut into the parts"
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class ShapExplainer:
     def __call__(self, inputs: Any, target: Any = None) -> Any:
         """SHAP values of the inputs' shape for each row's target, and the model's scores where it is known."""
         model = asked = self.model
+        refuse_several(inputs, OF_SHAP)
         if is_frame(inputs):
             given, places = shap_frame(self.explainer, self.predict, model, inputs)
             asked = model and by_name(model, names_of(inputs))

@@ -14,6 +14,7 @@ from metfa._base.provenance import printable
 from metfa.results.cautions import cautions, class_in_words
 from metfa.results.compared import Compared
 from metfa.results.decisions import Decision
+from metfa.results.promises import expected_number
 from metfa.results.sample import AttributionSample
 from metfa.results.scores import Scores
 
@@ -124,7 +125,8 @@ def _question(sample: AttributionSample, decision: Decision) -> str:
     if decision.any_time:
         return asked
     expected = stats.expected_false_marks(decision.test.n, terms.alpha, size * n_rows)
-    return f"{asked}; up to {expected:,.0f} cells are marked falsely on average, if every median lay at the threshold"
+    falsely = f"up to {expected_number(expected)} cells are marked falsely on average"
+    return f"{asked}; {falsely}, if every median lay at the threshold"
 
 
 def _about(sample: AttributionSample, cells: Cells, decision: Decision) -> str:

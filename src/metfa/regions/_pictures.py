@@ -85,14 +85,25 @@ def _channels_last(image: Any) -> np.ndarray:
     if picture.shape[-1] not in COLOURS:
         hint = "drop the opacity, `image[..., :3]`, or " if array.shape[-1] == 4 else ""
         raise ValueError(
-            f"`image` must have 1 or 3 channels, got shape {array.shape}: {hint}choose the channels that show its "
-            "parts, such as `image[[3, 2, 1]]`, or one of them, or cut it by `metfa.regions.grid`"
+            f"`image` must have 1 or 3 channels, got shape {array.shape}: {hint}{_choice(array.shape)}, "
+            "or cut it by `metfa.regions.grid`"
         )
     if not np.isfinite(picture).all():
         raise ValueError("`image` must hold finite numbers, but holds NaN or infinity")
     return picture.astype(np.float64)
 
 
+def _choice(shape: tuple[int, ...]) -> str:
+    """How to choose channels of an image with other numbers of them than colours have."""
+    last = shape[-1] <= FEW < shape[0]
+    at, n = ("..., ", shape[-1]) if last else ("", shape[0])
+    if n < 3:
+        return f"choose the channel that shows its parts, such as `image[{at}0]`"
+    three = "[3, 2, 1]" if n > 3 else "[0, 1, 2]"
+    return f"choose the channels that show its parts, such as `image[{at}{three}]`, or one of them"
+
+
+FEW = 4  # channels, which an axis that stands for the height does not have
 GREY_OR_COLOUR = ("L", "RGB", "I;16", "I", "F")
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from metfa._base.provenance import printable
 from metfa._base.validation import check_flag, one_of
+from metfa._base.warnings import MetfaWarning, warn
 from metfa.results.labels import joined_codes
 from metfa.results.population import DIFFERENCE, NUMBERS, Population
 from metfa.results.regions import Regions
@@ -59,6 +60,14 @@ def across_rows(sample: S, of: str = "vanilla", absolute: bool | None = None) ->
         raise ValueError(
             "`across_inputs` needs features that mean the same in every row, and words of texts stand at places: pool "
             "them first, with regions of the same names for each text, `sample.over(regions).across_inputs()`"
+        )
+    if sample.regions is None and len(sample.feature_shape) > 1:
+        shape = "×".join(map(str, sample.feature_shape))
+        warn(
+            f"`across_inputs` takes each of the {shape} features as the same in every row, which pixels of different "
+            "pictures and steps of different series are not; unless yours are aligned, pool them first, with regions "
+            "of the same names for each input, `sample.over(regions).across_inputs()`",
+            MetfaWarning,
         )
     _check_names(sample.regions)
     _check_units(sample.input_names)

@@ -146,6 +146,12 @@ class Derived(Samples):
             `input_names` (`metfa.Run`). For words of texts, and for regions that lie elsewhere in each row and have no
             names: features must mean the same in each row.
 
+        Warns
+        -----
+        MetfaWarning
+            For features along several axes that are no regions, such as pixels, which mean the same in aligned pictures
+            alone.
+
         Notes
         -----
         Masks of regions may differ from row to row, as those of `metfa.regions.superpixels` do, where their names say

@@ -31,9 +31,19 @@ def checked_mask(mask: Any, name: str) -> np.ndarray:
         raise ValueError(f"`{name}` must hold labels 0, 1, ..., and -1 for no region, got {ends}")
     if host.max() >= host.size:
         raise ValueError(
-            f"`{name}` must number its regions 0, 1, ...: got the label {host.max()} of {host.size} features"
+            f"`{name}` must number its regions 0, 1, ...: got the label {host.max()} of {host.size} features; "
+            f"{renumbered(host)}"
         )
     return frozen(host.astype(np.int32))
+
+
+def renumbered(labels: np.ndarray) -> str:
+    """End of a message: how to number the regions 0, 1, ...; the label -1 stays that of no region."""
+    if labels.min() == 1 and labels.max() == len(np.unique(labels)):
+        return "labels begin at 0: subtract 1"
+    shaped = ".reshape(labels.shape)" if labels.ndim > 1 else ""  # older versions of NumPy answer with one axis
+    less = " - 1" if labels.min() == -1 else ""
+    return f"write `numpy.unique(labels, return_inverse=True)[1]{shaped}{less}`"
 
 
 def frozen(array: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from metfa.results.certified import assumption_of
 from metfa.results.corrections import UNPROVEN, family_wise
 from metfa.results.terms import Terms
 
-__all__ = ["promise"]
+__all__ = ["expected_number", "promise"]
 
 
 def promise(
@@ -48,7 +48,7 @@ def promise(
             return f"each {noun} is called {above} falsely with probability {most}{stops}; the same for {below}"
         share = expected / n_features if n_features else 0.0
         return (
-            f"up to {_number(expected)} of {counted(n_features, noun)} marked falsely on average "
+            f"up to {expected_number(expected)} of {counted(n_features, noun)} marked falsely on average "
             f"({percent(share, 1)}), if every median lay at the threshold"
         )
     if family_wise(correction):
@@ -84,6 +84,6 @@ def _rest(alpha: float) -> str:
     return percent(float(1 - Decimal(repr(alpha))))
 
 
-def _number(expected: float) -> str:
+def expected_number(expected: float) -> str:
     """An expected number, with digits behind the point where it is small."""
     return f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"

@@ -13,7 +13,7 @@ import numpy as np
 from metfa._arrays import as_array, is_array, to_host
 from metfa._base.percents import counted
 from metfa._base.validation import as_names, keep, one_of, positive_int, shown
-from metfa.results.masks import blocks_of, checked_mask, count_of, frozen, members_of, shape_of
+from metfa.results.masks import blocks_of, checked_mask, count_of, frozen, members_of, renumbered, shape_of
 
 __all__ = ["HOW", "Regions", "regions_of"]
 
@@ -118,7 +118,7 @@ class Regions:
     def _check_one(self, row: int, index: int, size: int, n_features: int) -> None:
         where = f"{self.names[index]!r}{f' of input {row}' if len(self.masks) > 1 else ''}"
         if not size:
-            hint = "; labels begin at 0: subtract 1" if not index and self.masks[row].dtype != bool else ""
+            hint = f"; {renumbered(self.masks[row])}" if self.masks[row].dtype != bool else ""
             raise ValueError(f"`masks`: {where} has no features: leave it out{hint}")
         if size == n_features and isinstance(self.against, str):
             raise ValueError(f"`against`='rest': {where} covers everything and has no rest: leave it out")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa import stats
+from metfa._base.percents import counted
 from metfa._base.validation import shown
 from metfa._base.warnings import DegenerateAttributionsWarning, SignedAttributionsWarning, warn
 from metfa.results.moments import ends_of, ends_of_each, first_signed
@@ -107,15 +108,26 @@ def ruled(
     ]
     flat = [(row, why) for row, (_, why) in enumerate(found) if why not in (None, NONE_FOUND, *EQUAL)]
     if flat:
-        row, why = flat[0]
-        others = f" (and of {len(flat) - 1} others)" if len(flat) > 1 else ""
-        where = f" of input {row}{others}" if values.shape[1] > 1 else ""
         warn(
-            f"no feature{where} stands out: {why}. So nothing is decided; a number as `threshold` asks "
-            "on which side of it the medians lie",
+            f"no feature{_where(flat, values)} stands out: {flat[0][1]}. So nothing is decided; a number as "
+            "`threshold` asks on which side of it the medians lie",
             DegenerateAttributionsWarning,
         )
+    equal = [(row, low) for row, (low, high) in enumerate(ends) if _are_equal(low, high)]
+    if equal:
+        where = _where(equal, values, f" (all {equal[0][1]})")
+        warn(f"no threshold separates the equal values{where}: nothing is decided", DegenerateAttributionsWarning)
     return np.array([number for number, _ in found]), tuple(why for _, why in found)
+
+
+def _where(rows: list[Any], values: np.ndarray, about: str = "") -> str:
+    """The first of these inputs, what is said about it, and how many others there are; one alone is not named."""
+    others = f" and of {counted(len(rows) - 1, 'other')}" if len(rows) > 1 else ""
+    return f" of input {rows[0][0]}{about}{others}" if values.shape[1] > 1 else about
+
+
+def _are_equal(low: float, high: float) -> bool:
+    return low == high and math.isfinite(low)
 
 
 def _of_input(
@@ -129,6 +141,8 @@ def _of_input(
         found = _of_rule(rule, first)
         return found, NONE_FOUND if math.isnan(found) else None
     low, high = ends_of(first) if ends is None else ends
+    if _are_equal(low, high):
+        return math.nan, f"{CUT[stats.jenks]} are equal"
     differ = low < high and math.isfinite(low) and math.isfinite(high)  # else the rule says what is wrong
     if differ and (why := stats.prominence(values, unit=unit).nothing) is not None:
         return math.nan, why

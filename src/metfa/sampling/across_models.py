@@ -46,7 +46,8 @@ def across_models(
     ----------
     models : sequence
         Two or more models. To decide anything about one feature at alpha 0.05 takes 5, after a correction more: for
-        example 10 for 50 columns by Holm. `AttributionSample.decide` says how many.
+        example 10 for 50 columns by Holm. Of fewer there is a result, which
+        `AttributionSample.decide` refuses, and it says how many it takes.
     explainer : callable
         ``explainer(model)`` -> an explainer as for `metfa.explain`: a class such as `metfa.explainers.Gradient`, or
         ``lambda model: metfa.explainers.LRP(model, composite="epsilon_plus")``.

@@ -23,7 +23,7 @@ from metfa.results.layout import Layout
 from metfa.results.pooling import pooled_maps
 from metfa.results.regions import Regions
 from metfa.sampling.entries import copy_of, count_rows, one_row, taken
-from metfa.sampling.outputs import in_one_row, on_host, require_one_map
+from metfa.sampling.outputs import in_one_row, not_finite_at, on_host, require_one_map
 from metfa.sampling.prefetch import ahead, in_turn
 from metfa.sampling.protocol import call_explainer, predict_scores, safe_batch_size, takes_rngs
 from metfa.sampling.rows import Rows
@@ -226,7 +226,7 @@ class Loop:
         bad = first_not_finite(maps)
         if bad is not None:
             where = f"the clean input {jobs[bad].row}" if self.clean else jobs[bad]
-            raise ValueError(f"`explainer` returned NaN or infinity for {where}{of}")
+            raise ValueError(f"`explainer` returned NaN or infinity for {where}{of}{not_finite_at(maps[bad])}")
         return maps
 
     def noisy(self, jobs: Sequence[Job], stopped: Callable[[], bool] = lambda: False) -> Sequence[Any]:

@@ -9,10 +9,19 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, copied, is_array, to_host
+from metfa._base.percents import counted
 from metfa._base.validation import with_article
 from metfa.results.layout import Layout, Part
 
-__all__ = ["checked_maps", "checked_scores", "in_one_row", "on_host", "read_output", "require_one_map"]
+__all__ = [
+    "checked_maps",
+    "checked_scores",
+    "in_one_row",
+    "not_finite_at",
+    "on_host",
+    "read_output",
+    "require_one_map",
+]
 
 Name = str | int
 CHOOSE = "choose the attributions of one input, as in `lambda inputs, target: explainer(inputs, target=target)[0]`"
@@ -39,6 +48,19 @@ def read_output(output: Any, batch: Any, n_rows: int) -> tuple[Any, Any]:
         _parts(attributions, batch, n_rows) if _are_many(attributions) else checked_maps(attributions, n_rows)
     )
     return attributions, None if scores is None else checked_scores(scores, n_rows)
+
+
+def not_finite_at(one: Any) -> str:
+    """End of a message: which scores of one map are NaN or infinity, and what to do."""
+    host = np.asarray(to_host(one))
+    bad = np.argwhere(~np.isfinite(host))
+    place = bad[0].tolist()
+    more = f" and {counted(len(bad) - 1, 'other')}" if len(bad) > 1 else ""
+    where = f", at feature {place[0] if len(place) == 1 else tuple(place)}{more}" if place else ""
+    return (
+        f"{where}: a test needs a number from each sample, so let the explainer return one, such as 0 where a feature "
+        "has no score (`numpy.nan_to_num`); often a division by 0 or the logarithm of it makes NaN"
+    )
 
 
 def require_one_map(parts: Collection[Any] | None, who: str, instead: str = CHOOSE) -> None:

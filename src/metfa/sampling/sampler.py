@@ -172,6 +172,12 @@ class Sampler:
         self.made, self.taken = self.made + len(jobs), upto
 
     @property
+    def _of_one_number(self) -> bool:
+        """Whether the model gives a column of one number a row, which is no class of its own unless it has a name."""
+        shape = () if self.scores is None else self.scores.shape
+        return len(shape) == 2 and shape[1] == 1 and self.request.run.class_names is None
+
+    @property
     def _n_made(self) -> int:
         """Maps that were made, those of a first batch included that a rule did not need."""
         first = 0 if self._loop.first is None else len(self._loop.first.jobs)
@@ -253,7 +259,7 @@ class Sampler:
                 "seconds": round(self._seconds, 3),
                 "maps_made": self._n_made,  # in these seconds, without those of an interrupted run
                 **({"notes": notes} if notes else {}),
-                **({"of_outputs": True} if self._of_outputs else {}),
+                **({"of_outputs": True} if self._of_outputs or self._of_one_number else {}),
                 **self._of_classes,
                 "versions": versions(),
                 **({} if self.layout is None else {"parts": self.layout.written()}),

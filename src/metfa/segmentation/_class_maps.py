@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from metfa._arrays import first_not_finite, is_array, is_floating, namespace, widen
-from metfa.calls.answers import answered, checked_scores, warn_of_probabilities
+from metfa.calls.answers import answered, check_logits, checked_scores, warn_of_probabilities
 from metfa.calls.called import Called
 from metfa.calls.enlargement import enlargements, resized
 
@@ -104,5 +104,8 @@ def check_kind(scores: Any, *, softmax: bool) -> None:
             "`softmax=False` is for networks that give probabilities, but this one's scores reach from "
             f"{lowest:.3g} to {highest:.3g}: leave it out"
         )
-    if softmax and within and highest > lowest:  # also if each class has a sigmoid of its own
-        warn_of_probabilities()
+    if softmax and within and highest > lowest:
+        if scores.shape[1] == 2 and not bool(xp.any(scores[:, 0] != 0)):  # one class, whose sigmoid stands beside a 0
+            warn_of_probabilities()
+        else:
+            check_logits(scores)

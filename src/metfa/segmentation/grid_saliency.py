@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from metfa._arrays import first_not_finite, widen
+from metfa._base.percents import rows_of_one_call
 from metfa._base.validation import check_number, keep, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.answers import answered
@@ -229,7 +230,7 @@ class GridSaliency:
         costly = losses > limit
         if costly.any():
             warn(
-                f"the masks of {int(costly.sum())} of {len(masks)} inputs lose more of the object than showing "
+                f"the masks of {rows_of_one_call(int(costly.sum()), len(masks))} lose more of the object than showing "
                 "everything would cost: their descent went astray; take a smaller `learning_rate`, more "
                 "`n_iterations`, or another `baseline`",
                 DegenerateAttributionsWarning,

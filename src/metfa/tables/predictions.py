@@ -13,9 +13,10 @@ import numpy as np
 from metfa._arrays import as_array, to_host
 from metfa._base.validation import check_function, shown
 from metfa.calls.answers import is_regression, rows_of_scores
-from metfa.calls.behind import loaded_torch
+from metfa.calls.behind import function_behind, loaded_torch, owner_of
 from metfa.calls.fitted_names import fitted_names
 from metfa.calls.targets import choose_output
+from metfa.tables.targets import are_numbers
 
 __all__ = ["OneOutput", "Prediction", "library_of"]
 
@@ -32,8 +33,8 @@ class Prediction:
         Rows -> probabilities (batch, classes), or one number a row.
     of : str
         What these numbers are, in words.
-    classes : tuple of str or None
-        Names of the classes, where the model knows them.
+    labels : tuple or None
+        The model's own labels of its classes, where it has them.
     output : int or None
         The one number of each row that is explained, where the numbers are no probabilities of classes.
     of_many : bool
@@ -42,7 +43,7 @@ class Prediction:
 
     ask: Callable[[Any], Any]
     of: str
-    classes: tuple[str, ...] | None = None
+    labels: tuple[Any, ...] | None = None
     output: int | None = None
     of_many: bool = False
 
@@ -68,7 +69,7 @@ class Prediction:
             asked = BoosterScores(model)
             return cls(asked, "probability" if asked.binary else "output of the booster")
         if hasattr(model, "predict_proba"):
-            return cls(model.predict_proba, "probability", _class_names(model))
+            return cls(model.predict_proba, "probability", _labels(model))
         if len(getattr(model, "classes_", ())):  # catboost's regressors have none
             raise TypeError(
                 f"`model` must give probabilities, and {type(model).__name__} has no `predict_proba`: give a function "
@@ -78,8 +79,22 @@ class Prediction:
             return cls(model.predict, "prediction")
         if callable(model):
             check_function(model, "model", "model(rows)", None)
-            return cls(model, "prediction" if is_regression(model) else "output of the function")
+            labels = _labels(owner_of(model)) if _name_of(model) == "predict_proba" else None
+            return cls(model, "prediction" if is_regression(model) else "output of the function", labels)
         raise TypeError(f"`model` must be a fitted model or a function of rows, got {shown(model)}")
+
+    @property
+    def classes(self) -> tuple[str, ...] | None:
+        """Names of the classes; None where they have none, or where their labels are their places."""
+        if self.labels is None or list(self.labels) == list(range(len(self.labels))):
+            return None
+        form = "label {}" if are_numbers(self.labels) else "{}"  # "class 0 (1)" would be read as class 1
+        return tuple(map(form.format, self.labels))
+
+    def asked_as(self, model: Any) -> str:
+        """How messages call `ask` of a model: "model", or its method, such as "model.predict_proba"."""
+        method = owner_of(self.ask) is model and self.ask is not model
+        return f"model.{getattr(self.ask, '__name__', 'predict')}" if method else "model"
 
     @property
     def explained(self) -> Callable[[Any], Any]:
@@ -116,7 +131,7 @@ class Prediction:
             )
         if not 0 <= output < n:
             raise ValueError(f"`target` must be an output of the model in 0..{n - 1}, got {output}")
-        return replace(self, output=int(output), of_many=n > 1, classes=None), None
+        return replace(self, output=int(output), of_many=n > 1, labels=None), None
 
 
 def _are_probabilities(scores: np.ndarray) -> bool:
@@ -146,13 +161,16 @@ def library_of(model: Any) -> str:
     return type(model).__module__.partition(".")[0]
 
 
-def _class_names(model: Any) -> tuple[str, ...] | None:
-    """Names of a model's classes; None where they are their own places."""
+def _name_of(function: Any) -> str:
+    return getattr(function_behind(function), "__name__", "")
+
+
+def _labels(model: Any) -> tuple[Any, ...] | None:
+    """A model's own labels of its classes, numbers and texts as Python has them."""
     try:
-        classes = [getattr(one, "item", lambda one=one: one)() for one in model.classes_]
+        return tuple(getattr(one, "item", lambda one=one: one)() for one in model.classes_)
     except (AttributeError, TypeError, ValueError):  # none, or in a form of its own
         return None
-    return None if classes == list(range(len(classes))) else tuple(map(str, classes))
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,7 @@ from metfa.sampling.request import Request
 from metfa.sampling.run import Run
 from metfa.tables.methods import CHECKED_ROWS, METHODS, picked
 from metfa.tables.predictions import Prediction, library_of
+from metfa.tables.targets import places_of
 
 __all__ = ["explain"]
 
@@ -56,10 +57,13 @@ def explain(
     inputs : data frame or array, (rows, columns)
         Rows to explain, of pandas or polars, or an array of numbers. Columns are matched by name. An index
         of pandas names the rows, as in `metfa.explain`.
-    target : int, str or sequence of int, optional
-        Class to explain, by place or by the model's own name for it. None: the class predicted for each row. For a
-        regression of one number leave it out. Where a model gives several numbers that are no probabilities of classes
-        (a regression of several outputs, scores, labels that may hold together), it names one output for all rows.
+    target : label or sequence of labels, optional
+        Class to explain, one for all or one for each row, by the model's own label (of its ``classes_``), as
+        ``model.predict(rows)`` returns it. Where labels are numbers, a number is a label and never a place. Where they
+        are texts or the model has none, as a function, an integer is the place among its scores. None: the class
+        predicted for each row. For a regression of one number leave it out. Where a model gives several numbers that
+        are no probabilities of classes (a regression of several outputs, scores, labels that may hold together), it
+        names one output for all rows.
     background : data frame or array, optional
         Training table, or a sample of it: the noise is made from it, and explainers that only ask for predictions (and
         that of linear models) put its values in place of a row's own.
@@ -84,9 +88,10 @@ def explain(
     Raises
     ------
     TypeError, ValueError
-        For bad arguments, before anything is sampled: if there is neither `background` nor `noise`, and if the values
-        of a method that you name do not add up to the predictions; if the model gives several numbers that are no
-        probabilities of classes, none below 0 with the sum 1, and `target` names none.
+        For bad arguments, before anything is sampled: for a `target` that is no class of the model; if there is neither
+        `background` nor `noise`, and if the values of a method that you name do not add up to the predictions; if the
+        model gives several numbers that are no probabilities of classes, none below 0 with the sum 1, and `target`
+        names none.
 
     Notes
     -----
@@ -119,12 +124,13 @@ def explain(
     noise, of_noise = _noise(noise, background)
     run = Run.checked(run)
     given: dict[str, Any] = {"noise": noise, "n_samples": n_samples, "predict": prediction.ask, "rng": rng, "run": run}
-    given["target"] = _place_of(target, prediction.classes)
+    given["target"] = places_of(target, prediction.labels)
     bare = {"over": None, "row_args": None, "batch_size": batch_size}
     Request(explainer=_unasked, inputs=inputs, **bare, **given)  # raises before the model is asked
     some = inputs[:CHECKED_ROWS]
     asked = by_name(prediction.ask, names_of(some)) if is_frame(some) else prediction.ask
-    scores = predict_scores(asked, some, "model")  # an error of the model's own, as for other columns, is no choice
+    # an error of the model's own, as for other columns, is no choice
+    scores = predict_scores(asked, some, prediction.asked_as(model))
     prediction, given["target"] = prediction.for_target(scores, given["target"])
     given["predict"] = prediction.explained
     if run.class_names is None:
@@ -185,15 +191,3 @@ def _noise(noise: Any, background: Any) -> tuple[Any, str]:
         )
     made = noises.from_table(background)
     return made, f"noise by metfa.noise.from_table of the {counted(len(background), 'row')} of `background`"
-
-
-def _place_of(target: Any, classes: tuple[str, ...] | None) -> Any:
-    """A class that is given by the model's own name, by its place."""
-    if not isinstance(target, str):
-        return target
-    if classes is None or target not in classes:
-        known = (
-            "its classes have no names of their own: give a place, such as 0" if classes is None else ", ".join(classes)
-        )
-        raise ValueError(f"`target` must be a class of the model, got {target!r}; {known}")
-    return classes.index(target)

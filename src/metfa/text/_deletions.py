@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from metfa._base.percents import rows_of_one_call
 from metfa._base.validation import check_flag, keep
 from metfa._base.warnings import DegenerateAttributionsWarning, RowDependenceWarning, warn
 from metfa.sampling.randomised import row_generators
@@ -91,7 +92,7 @@ def warn_of_zeros(scores: Sequence[np.ndarray], what: str, why: str) -> None:
     """Warn of texts where all scores are 0."""
     still = sum(not row.any() for row in scores)
     if still:
-        warn(f"{what} are all 0 for {still} of {len(scores)} texts: {why}", DegenerateAttributionsWarning)
+        warn(f"{what} are all 0 for {rows_of_one_call(still, len(scores))}: {why}", DegenerateAttributionsWarning)
 
 
 def warn_of_luck(fits: Sequence[Any], name: str, copies: int) -> None:
@@ -103,9 +104,9 @@ def warn_of_luck(fits: Sequence[Any], name: str, copies: int) -> None:
     if poor:
         worst = min(poor, key=lambda fit: fit.r2)
         warn(
-            f"{name}'s linear model fits the probabilities of {len(poor)} of {len(fits)} texts no better than it would "
-            f"fit unrelated numbers (R² {worst.r2:.2f} with {len(worst.words)} words and {copies} copies): take "
-            "more `n_perturbations`",
+            f"{name}'s linear model fits the probabilities of {rows_of_one_call(len(poor), len(fits))} no better than "
+            f"it would fit unrelated numbers (R² {worst.r2:.2f} with {len(worst.words)} words and {copies} copies): "
+            "take more `n_perturbations`",
             DegenerateAttributionsWarning,
         )
 
@@ -132,7 +133,7 @@ def warn_of_words_together(fits: Sequence[Any], name: str) -> None:
     poor = [fit.additive for fit in fits if fit.additive is not None and fit.additive < ADDITIVE]
     if poor:
         warn(
-            f"a sum over the words describes the probabilities of {len(poor)} of {len(fits)} texts badly (R² "
+            f"a sum over the words describes the probabilities of {rows_of_one_call(len(poor), len(fits))} badly (R² "
             f"{min(poor):.2f} over all copies alike, and every copy was asked): words act together there, and {name}'s "
             "scores of single words cannot say how; look at the copies themselves",
             DegenerateAttributionsWarning,

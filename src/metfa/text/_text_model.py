@@ -10,7 +10,7 @@ import numpy as np
 
 from metfa._arrays import first_not_finite, to_host
 from metfa._base.warnings import ModelOutputWarning, ReproducibilityWarning, RowDependenceWarning, warn
-from metfa.calls.answers import checked_scores, warn_of_probabilities
+from metfa.calls.answers import check_logits, checked_scores
 from metfa.calls.called import Called
 from metfa.calls.layouts import AUTO
 from metfa.calls.targets import row_targets
@@ -38,7 +38,8 @@ class TextModel:
         asked = model.model if isinstance(model, Called) else model
         if isinstance(asked, type) or not callable(asked):
             got = f"the class {asked.__name__}" if isinstance(asked, type) else type(asked).__name__
-            raise TypeError(f"`model` must be a function list of texts -> probabilities, got {got}")
+            method = ": write `model.predict_proba`" if hasattr(asked, "predict_proba") else ""
+            raise TypeError(f"`model` must be a function list of texts -> probabilities, got {got}{method}")
         called = model if isinstance(model, Called) else Called(model, softmax=False)
         if called.fast is not None or called.memory_format not in (None, AUTO):
             raise ValueError("`fast` and `memory_format` are for models of arrays: leave them out for a model of texts")
@@ -116,10 +117,9 @@ class TextModel:
     def targets(self, scores: np.ndarray, target: Any) -> list[int | None]:
         """One target a text: the one asked for, or the best class of its `scores`; None for models with one score."""
         if scores.ndim == 2 and scores.shape[1] > 1:
-            inside = bool((scores.min() >= -ROUNDING) and (scores.max() <= 1 + ROUNDING))
-            if self.called.softmax and inside and np.allclose(scores.sum(axis=1), 1, atol=ROUNDING):
-                warn_of_probabilities()
-            elif not self.called.softmax and not inside:
+            if self.called.softmax:
+                check_logits(scores)
+            elif scores.min() < -ROUNDING or scores.max() > 1 + ROUNDING:
                 warn(
                     f"the model's scores are no probabilities (from {scores.min():.3g} to {scores.max():.3g}): write "
                     "`metfa.Called(model, softmax=True)` if they are logits",

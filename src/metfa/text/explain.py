@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from metfa._base.other_words import our_words
+from metfa._base.percents import counted
+from metfa._base.validation import brief
+from metfa._base.warnings import MetfaWarning, warn
 from metfa.calls.guard import model_as_found, model_in_evaluation
 from metfa.results.files import write_manifest
 from metfa.results.sample import AttributionSample
@@ -22,7 +25,7 @@ from metfa.text._text_model import TextModel
 from metfa.text.lemna import LEMNA
 from metfa.text.sense_synonyms import SenseSynonyms
 from metfa.text.word_for_word import WordForWord
-from metfa.text.words import words_of
+from metfa.text.words import Words, words_of
 
 __all__ = ["explain_text"]
 
@@ -48,7 +51,8 @@ def explain_text(
         A list of texts -> class probabilities (batch, classes). If `text` is a list of tokens, it takes a list of
         lists of tokens.
     text : str or list of str
-        One text, which `metfa.text` cuts into words, or its tokens: each token is then a word.
+        One text, which `metfa.text` cuts into words, or its tokens: each token is then a word. Several texts take a
+        call each; where half of the tokens or more hold white space, so that they look like texts, a warning says so.
     target : int, optional
         Class to explain. None: the class predicted for the text, fixed for all copies.
     method : callable
@@ -79,6 +83,11 @@ def explain_text(
         For bad arguments, a text without words, a model that does not return one row of probabilities a text, or a
         noise that changes the number of words.
 
+    Warns
+    -----
+    MetfaWarning
+        If the tokens look like texts.
+
     Examples
     --------
     >>> from metfa import text
@@ -89,6 +98,7 @@ def explain_text(
     """
     run = Run.checked(run, ("store", "progress", "input_names", "class_names", "first_sample"))
     asked, words = TextModel.of(model), words_of(text)
+    _warn_of_texts(words)
     if isinstance(method, randomised | seeded | SampledExplainer):
         raise TypeError(
             f"`method` must be a function of the model, got a {type(method).__name__}: wrap the explainer that "
@@ -120,6 +130,18 @@ def explain_text(
     if run.store is not None:
         write_manifest(Path(run.store).expanduser(), sample)
     return sample
+
+
+def _warn_of_texts(words: Words) -> None:
+    """Warn of tokens that look like texts; a few may hold blanks, as "motion picture" does."""
+    texts = [token for token in words.words if len(token.split()) > 1] if words.gaps is None else []
+    if 2 * len(texts) >= len(words) and texts:
+        warn(
+            f"`text` is a list of {counted(len(words), 'token')}, of which {len(texts):,} hold white space, such as "
+            f"{brief(texts[0])}: each token is read as one word of one text; for several texts make one call each, as "
+            "in `[explain_text(model, text) for text in texts]`, and give a text as a string",
+            MetfaWarning,
+        )
 
 
 def _class_names(model: Any, run: Run) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from metfa._base.one_line import one_line
 from metfa._base.other_words import our_words
+from metfa._base.percents import rows_of_one_call
 from metfa._base.validation import MOST_CALLS, check_number, keep, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.held import model_itself
@@ -256,10 +257,10 @@ class LEMNA:
         )
 
     def _warn_of_equal(self, fits: list[WordMixture]) -> None:
-        equal = sum(len(m.words) > 1 and m.coefficients.any() and np.ptp(m.coefficients) == 0 for m in fits)
+        equal = [m for m in fits if len(m.words) > 1 and m.coefficients.any() and np.ptp(m.coefficients) == 0]
         if equal:
             warn(
-                f"LEMNA's coefficients are the same for all words of {equal} of {len(fits)} texts: take more "
-                f"`n_perturbations`, or a smaller `fused` than {self.fused:g}",
+                f"LEMNA's coefficients are the same for all words of {rows_of_one_call(len(equal), len(fits))}: take "
+                f"more `n_perturbations`, or a smaller `fused` than {self.fused:g}",
                 DegenerateAttributionsWarning,
             )

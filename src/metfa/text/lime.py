@@ -190,7 +190,7 @@ class LIME:
             warn_of_words_together(fits, "LIME")
         else:
             warn_of_luck(fits, "LIME", self.n_perturbations)
-            warn_of_penalty(fits, "texts", self.regularization, self.n_perturbations)
+            warn_of_penalty(fits, self.regularization, self.n_perturbations)
         return fits, scores
 
     def _asks_all(self, n_words: int) -> bool:
