@@ -49,7 +49,7 @@ def planted(folder: Path) -> Part:
         _networks(folder),
         "Areas under the ROC curve, of images with 95 % limits:",
         table(header, rows),
-        f"AUC of pixels minus vanilla's: means of each network's images, and what they show of networks, {HOLM}:",
+        f"AUC of pixels minus vanilla's, a mean over images for each network. What is shown of networks, {HOLM}:",
         table(["baseline", "map", "difference", "shown"], apart),
         "The share of the context that is marked at the threshold 0.3, means over networks (for an independent context "
         "all marks are wrong):",

@@ -8,7 +8,7 @@ import metfa
 from metfa import metrics
 from metfa.explainers import IGOS, LIME, MASK, RISE
 
-IMAGES = np.random.default_rng(0).random((2, 3, 8, 8))
+IMAGES = np.random.default_rng(0).random((4, 3, 8, 8))
 SAID = r"look like sigmoids of a multi-label network.* write `metfa.Called\(model, softmax=False\)`"
 
 
@@ -38,7 +38,7 @@ def test_so_does_an_optimised_mask(explainer):
 
 
 def test_a_metric_warns():
-    maps = np.random.default_rng(1).random((2, 8, 8))
+    maps = np.random.default_rng(1).random((4, 8, 8))
     with pytest.warns(metfa.ModelOutputWarning, match=SAID):
         metrics.deletion(labels, IMAGES, maps, 0)
     metrics.deletion(metfa.Called(labels, softmax=False), IMAGES, maps, 0)
@@ -46,9 +46,9 @@ def test_a_metric_warns():
 
 def test_few_numbers_may_be_logits():
     one_logit = [[0.0, 0.3], [0.0, 0.8]]
-    for scores in ([[0.2, 0.3]], [[0.0, 0.0], [0.0, 0.0]], [[0.2, 0.3], [0.2, 1.4]], one_logit):
+    for scores in ([[0.2, 0.3, 0.9]], [[0.0] * 8], [[0.2] * 7 + [1.4]], 4 * one_logit):
         metfa.Called(labels).targets(0, np.array(scores))
     with pytest.warns(metfa.ModelOutputWarning, match="look like probabilities"):
         metfa.Called(labels).targets(0, np.array([[0.7, 0.3]]))
     with pytest.warns(metfa.ModelOutputWarning, match=SAID):  # one input of several labels
-        metfa.Called(labels).targets(0, np.array([[0.2, 0.3, 0.9, 0.8]]))
+        metfa.Called(labels).targets(0, np.array([[0.2, 0.3, 0.9, 0.8, 0.1, 0.1, 0.4, 0.6]]))

@@ -31,7 +31,7 @@ __all__ = [
 
 NAMES_SHOWN = 6
 ROUNDING = 1e-3  # of a sum of probabilities, which may be in half precision
-FEWEST_IN_RANGE = 4  # scores that look like sigmoids
+FEWEST_IN_RANGE = 8  # scores that look like sigmoids; fewer logits lie there by chance too often
 SCORES = ("score_samples", "decision_function")  # of models of scikit-learn without probabilities
 ABOUT_SHAPES = re.compile(
     r"cannot be multiplied|channels|size of tensor|sizes? .*match|invalid for input|expected .*(shape|size|input)"
