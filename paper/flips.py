@@ -14,11 +14,9 @@ if __name__ == "__main__":
         options,
         "flips",
         explainers=chosen(options, ("Gradient",)),  # whose scores tell the class; its maps are not used
-        sampling={"normal": NOISES["normal"]},
         outer=NOISES,
         metrics=["prediction_agreement"],
         aggregates=["vanilla"],
-        n_samples=2,
         n_outer=10,
     )
     print(result.table("prediction_agreement"))

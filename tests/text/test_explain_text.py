@@ -108,7 +108,9 @@ def test_a_pipeline_of_scikit_learn_is_told_of_its_probabilities():
 
 
 def test_warnings_do_not_call_noisy_copies_texts():
-    even = lambda texts: np.full((len(texts), 2), 0.5)  # noqa: E731
+    def even(texts):
+        return np.full((len(texts), 2), 0.5)
+
     with pytest.warns(metfa.DegenerateAttributionsWarning) as caught:
         explain_text(even, TEXT, method=Occlusion, noise=Synonyms(0.5), n_samples=50, rng=0)
     said = [str(one.message) for one in caught if "occlusion's scores" in str(one.message)]

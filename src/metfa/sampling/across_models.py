@@ -46,8 +46,8 @@ def across_models(
     ----------
     models : sequence
         Two or more models. To decide anything about one feature at alpha 0.05 takes 5, after a correction more: for
-        example 10 for 50 columns by Holm. Of fewer there is a result, which
-        `AttributionSample.decide` refuses, and it says how many it takes.
+        example 10 for 50 columns by Holm. With fewer there is a result, but no decision: `AttributionSample.decide`
+        raises, and says how many it takes.
     explainer : callable
         ``explainer(model)`` -> an explainer as for `metfa.explain`: a class such as `metfa.explainers.Gradient`, or
         ``lambda model: metfa.explainers.LRP(model, composite="epsilon_plus")``.

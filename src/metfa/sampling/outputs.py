@@ -58,8 +58,8 @@ def not_finite_at(one: Any) -> str:
     more = f" and {counted(len(bad) - 1, 'other')}" if len(bad) > 1 else ""
     where = f", at feature {place[0] if len(place) == 1 else tuple(place)}{more}" if place else ""
     return (
-        f"{where}: a test needs a number from each sample, so let the explainer return one, such as 0 where a feature "
-        "has no score (`numpy.nan_to_num`); often a division by 0 or the logarithm of it makes NaN"
+        f"{where}: a test needs a number from each sample; look for a division by 0 or a logarithm of 0, or let the "
+        "explainer return 0 where a feature has no score"
     )
 
 
