@@ -11,13 +11,14 @@ EfficientNet-Lite0, or a small network of ReLUs that this script trains on digit
 For CAM and MASK the attack is ADV²: the prediction becomes another class, and m1 is the map of the clean image for its
 class. For LRP the prediction stays, and m1 is the map of the next image (Dombrowski et al. 2019). All attackers have
 the same budget and the same number of steps. Two know the defence and take the loss through it, with new noise at each
-step: one draws on both maps with equal weights, the other on the smoothed map alone. ``--restarts`` and ``--draws``
-make attackers stronger, ``--budget`` weaker, to see where the defence breaks. Images are attacked one by one, and their
-figures are kept.
+step: one draws on both maps with equal weights, the other on the smoothed map alone. A fourth, who is asked for by
+``--attackers``, knows the noise too. ``--restarts`` and ``--draws`` make attackers stronger, ``--budget`` weaker, to
+see where the defence breaks. Images are attacked one by one. Each attacker's figures are kept in a table of his own.
 """
 
 import argparse
 import csv
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from time import monotonic, process_time
@@ -32,7 +33,7 @@ from metfa import attacks, explainers
 from metfa._base.pictures import open_image
 from metfa.attacks.detection import SIGNS
 from metfa.sampling.streams import content_digest
-from paper.cells import cell
+from paper.cells import Found, cell, found
 from paper.kept import Kept
 from paper.setting import described, digest, weights, with_results
 
@@ -141,71 +142,69 @@ def attacked(
     return attacks.targeted(model, explainer, images, [goal], **settings)
 
 
-def measured(
-    name: str, model: nn.Module, pictures: torch.Tensor, among: str, options: argparse.Namespace, until: float
-) -> Kept:
-    """Figures of all attackers on each picture, kept one by one; none is begun after `until`."""
+def named(network: str, name: str, knows: str, strength: Iterable[float]) -> str:
+    """The table of one attacker: steps, restarts, draws and levels are its last words."""
+    return "-".join(["attack", network, name, knows.replace(" ", "-"), *(f"{value:g}" for value in strength)])
+
+
+def opened(name: str, knows: str, model: nn.Module, among: str, options: argparse.Namespace) -> Kept:
+    """Figures of one attacker that are kept."""
     strength = {"steps": options.steps, "restarts": options.restarts, "draws": options.draws, "levels": options.budget}
     setting = {
         "inputs": among, "model": weights(model), "explainer": described(made(name, options.network)),
         "attack": described({**arguments(name, options), **loss(name, options)}), "P": described(NOISE),
-        "attackers": ATTACKERS[:3], "n_samples": 10, "seed": 0, **strength,
+        "attacker": knows, "n_samples": 10, "seed": 0, **strength,
     }  # fmt: skip
-    words = "-".join(f"{value:g}" for value in strength.values())
-    kept = Kept.opened(options.results / f"attack-{options.network}-{name}-{words}.csv", setting)
+    return Kept.opened(options.results / f"{named(options.network, name, knows, strength.values())}.csv", setting)
+
+
+def measure(
+    name: str,
+    model: nn.Module,
+    pictures: torch.Tensor,
+    tables: dict[str, Kept],
+    options: argparse.Namespace,
+    until: float,
+) -> None:
+    """Attack one picture after the other, by each of these attackers; no attack is begun after `until`."""
     for place in range(len(pictures) - 1):
         unit = content_digest(pictures[place].numpy())[:16]
-        if unit in kept.lines or options.finished or monotonic() > until:
-            continue
-        clock = process_time()
-        results = {
-            knows: attacked(name, model, pictures, place, knows, options)
-            for knows in ATTACKERS[: 4 if options.seed_too else 3]
-        }
-        kept.add(unit, figures(name, model, results, options), process_time() - clock)
-        print(f"{kept.path.name}: {len(kept.lines)} images", flush=True)
-    return kept
+        for knows, kept in tables.items():
+            if unit in kept.lines or monotonic() > until:
+                continue
+            clock = process_time()
+            result = attacked(name, model, pictures, place, knows, options)
+            kept.add(unit, figures(name, model, result, options), process_time() - clock)
+            print(f"{kept.path.name}: {len(kept.lines)} images", flush=True)
 
 
-def figures(name: str, model: nn.Module, results: dict, options: argparse.Namespace) -> dict[str, float]:
-    """Distances from the target map, what succeeded, and the signs by which an attack might be noticed."""
-    unaware = results["nothing"]
-    wanted = unaware.target_map
+def figures(name: str, model: nn.Module, result: attacks.AttackResult, options: argparse.Namespace) -> dict[str, float]:
+    """Distances from the target map, whether it succeeded, and the signs by which an attack might be noticed."""
+    wanted = result.target_map
     mixed = np.random.default_rng(0).permutation(wanted.ravel()).reshape(wanted.shape)
-    found = {
-        "clean": float(unaware.distances["clean"][0]),
-        "m1's pixels mixed": float(np.abs(wanted - mixed).mean()),
-    }
+    found = {part: float(far[0]) for part, far in result.distances.items()}
+    found |= {"m1's pixels mixed": float(np.abs(wanted - mixed).mean()), "succeeded": float(result.success[0])}
     sampled = partial(metfa.explain, made(name, options.network)(model), noise=NOISE, n_samples=10, rng=0, batch_size=5)
-    clean = sampled(torch.as_tensor(unaware.clean.inputs), target=unaware.clean.predictions.tolist())
-    for knows, result in results.items():
-        found |= {f"{knows}: {part}": float(far[0]) for part, far in result.distances.items() if part != "clean"}
-        found[f"{knows}: succeeded"] = float(result.success[0])
-        target = result.adversarial.predictions.tolist()
-        signs = attacks.detect(clean, sampled(torch.as_tensor(result.adversarial.inputs), target=target))
-        found |= {f"{knows}: {sign}, clean": float(value[0]) for sign, value in signs.clean.items()}
-        found |= {f"{knows}: {sign}, attacked": float(value[0]) for sign, value in signs.attacked.items()}
-    return found
+    clean, adversarial = (
+        sampled(torch.as_tensor(one.inputs), target=one.predictions.tolist())
+        for one in (result.clean, result.adversarial)
+    )
+    signs = attacks.detect(clean, adversarial)
+    found |= {f"{sign}, clean": float(value[0]) for sign, value in signs.clean.items()}
+    return found | {f"{sign}, attacked": float(value[0]) for sign, value in signs.attacked.items()}
 
 
-def line(name: str, kept: Kept) -> str:
-    columns = {what: np.array(kept.column(what), float) for what in next(iter(kept.lines.values()))}
-    won = [f"{int(columns[f'{knows}: succeeded'].sum())}" for knows in ATTACKERS[:3]]
-    shown = ("clean", "nothing: adversarial", "nothing: adversarial defended", "defence: adversarial defended",
-             "defence alone: adversarial defended", "defence: adversarial", "m1's pixels mixed")  # fmt: skip
-    cells = [name, str(len(kept.lines)), ", ".join(won), *(cell(columns[what]) for what in shown)]
+def line(name: str, knows: str, one: Found) -> str:
+    """A row of the table: one attacker."""
+    distances = (cell(one[what]) for what in ("clean", "clean defended", "adversarial", "adversarial defended"))
+    cells = [name, knows, str(len(one)), f"{one['succeeded'].sum():.0f}", *distances, cell(one["m1's pixels mixed"])]
     return f"| {' | '.join([*cells, ', '.join(f'{value:.4f}' for value in PAPER[name])])} |"
 
 
-def detected(kept: Kept, knows: str) -> dict[str, tuple[float, float, float]]:
-    """Area under the ROC curve of each sign, with its limits."""
-    columns = {what: np.array(kept.column(what), float) for what in next(iter(kept.lines.values()))}
-    found = {}
-    for sign in SIGNS:
-        clean, attacked = (columns[f"{knows}: {sign}, {kind}"] for kind in ("clean", "attacked"))
-        detection = attacks.Detection({sign: clean}, {sign: attacked})
-        found[sign] = (detection.auc(sign), *detection.auc_interval(sign))
-    return found
+def detected(one: Found) -> dict[str, tuple[float, float, float]]:
+    """Area under the ROC curve of each sign of one attacker, with its limits."""
+    detection = attacks.Detection(*({sign: one[f"{sign}, {kind}"] for sign in SIGNS} for kind in ("clean", "attacked")))
+    return {sign: (detection.auc(sign), *detection.auc_interval(sign)) for sign in SIGNS}
 
 
 if __name__ == "__main__":
@@ -218,7 +217,7 @@ if __name__ == "__main__":
     parser.add_argument("--restarts", type=int, default=1)
     parser.add_argument("--draws", type=int, default=1, help="smoothed maps in a step of the aware attacker")
     parser.add_argument("--budget", type=float, default=8, help="most that a pixel may change, in levels of 255")
-    parser.add_argument("--seed-too", action="store_true", help="also an attacker who knows the defence's noise")
+    parser.add_argument("--attackers", nargs="+", choices=ATTACKERS, default=ATTACKERS[:3], help="what they know")
     with_results(parser)
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -228,16 +227,34 @@ if __name__ == "__main__":
         pictures = pictures[: options.images + 1]
     else:
         model, pictures, among = photographs(options.data, options.images)
-    heads = ["explainer", "images", "succeeded", "clean", "m2", "m3", "m4", "m4, drawn alone", "m2 of the aware"]
-    heads += ["m1's pixels mixed", "paper: m2, m3, m4"]
     until = monotonic() + 3600 * options.hours
-    tables = {name: measured(name, model, pictures, among, options, until) for name in options.explainers}
+    tables = {
+        name: {knows: opened(name, knows, model, among, options) for knows in options.attackers}
+        for name in options.explainers
+    }
+    if not options.finished:
+        for name, kept in tables.items():
+            measure(name, model, pictures, kept, options, until)
+    heads = [
+        "explainer",
+        "the attacker knows",
+        "images",
+        "succeeded",
+        "clean",
+        "clean, smoothed",
+        "map",
+        "smoothed map",
+    ]
+    heads += ["m1's pixels mixed", "paper: m2, m3, m4"]
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
-    for name, kept in tables.items():
-        if kept.lines:
-            print(line(name, kept))
-    for name, kept in tables.items():
-        for knows in ATTACKERS[:3] if kept.lines else ():
-            signs = [f"{sign} {area:.3f} ({low:.2f} to {high:.2f})" for sign, (area, low, high) in
-                     detected(kept, knows).items()]  # fmt: skip
-            print(f"{name}, the attacker knows {knows}, AUC (95 % limits): {', '.join(signs)}")
+    done = [
+        (name, knows, one)
+        for name, of_name in tables.items()
+        for knows, kept in of_name.items()
+        if (one := found(kept.path.stem, options.results)) is not None
+    ]
+    for name, knows, one in done:
+        print(line(name, knows, one))
+    for name, knows, one in done:
+        areas = [f"{sign} {area:.3f} ({low:.2f} to {high:.2f})" for sign, (area, low, high) in detected(one).items()]
+        print(f"{name}, the attacker knows {knows}, AUC (95 % limits): {', '.join(areas)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,8 +15,8 @@ from metfa.evaluation.tables import Cell
 from paper.kept import RESULTS, VERSION, read
 
 __all__ = [
-    "FEWEST", "HOLM", "Found", "Part", "at_least", "cell", "found", "how", "ratio", "share", "size", "stability",
-    "table", "verdicts",
+    "FEWEST", "HOLM", "Found", "Part", "at_least", "beside", "cell", "found", "how", "ratio", "share", "size",
+    "stability", "table", "verdicts",
 ]  # fmt: skip
 
 FEWEST = 4  # units from which on an error is shown and a difference judged: of fewer Student's t is too wide to help
@@ -72,6 +72,19 @@ def found(name: str, folder: Path = RESULTS) -> Found | None:
     values = {what: [one if isinstance(one, float) else np.nan for one in kept.column(what)] for what in names}
     columns = {what: np.array(numbers) for what, numbers in values.items()}
     return Found(tuple(kept.lines), columns, kept.setting)
+
+
+def beside(tables: Mapping[str, Found | None]) -> Found | None:
+    """The units that all of these tables have, and their figures behind the tables' names."""
+    known = {name: one for name, one in tables.items() if one is not None}
+    if len(known) < len(tables):
+        return None
+    first, *others = known.values()
+    units = [unit for unit in first.units if all(unit in one.units for one in others)]
+    columns = {
+        f"{name}: {what}": values for name, one in known.items() for what, values in one.of(units).columns.items()
+    }
+    return Found(tuple(units), columns, first.setting) if units else None
 
 
 def how(one: Found) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from paper.attack_table import detected
-from paper.cells import FEWEST, Found, Part, cell, found, ratio, size, table
-from paper.kept import read
+from paper.attack_table import detected, named
+from paper.cells import FEWEST, Found, Part, beside, cell, found, ratio, size, table
 
 __all__ = ["KNOWS", "PLANNED", "attacks", "kept_of", "signs"]
 
@@ -15,22 +14,23 @@ RESTARTS = {"cam": 3, "lrp": 3, "mask": 1}
 KNOWS = {"nothing": "unaware", "defence": "aware, both maps", "defence alone": "aware, smoothed map alone"}
 PAPER = {"cam": ".0934, .2785, .1705", "lrp": ".0340, .0657, .0635", "mask": ".1453, .1667, .1648"}
 COLUMNS = {
-    "clean": "clean", "clean, smoothed": "nothing: clean defended", "m2": "nothing: adversarial",
+    "clean": "nothing: clean", "clean, smoothed": "nothing: clean defended", "m2": "nothing: adversarial",
     "m3": "nothing: adversarial defended", "m2 of the aware": "defence: adversarial",
     "m4": "defence: adversarial defended", "m4, smoothed map alone": "defence alone: adversarial defended",
-    "m1's pixels mixed": "m1's pixels mixed",
+    "m1's pixels mixed": "nothing: m1's pixels mixed",
 }  # fmt: skip
 SIGNS = {"difference": "vanilla and smoothed map differ", "width": "width of the intervals",
          "outside": "vanilla outside of them"}  # fmt: skip
 
 
-def _file(name: str) -> str:
-    return f"attack-lite0-{name}-200-{RESTARTS[name]}-1-8"
+def _of(name: str, knows: str, folder: Path) -> Found | None:
+    """Figures of one attacker on an explainer, with the settings of the strong ones."""
+    return found(named("lite0", name, knows, (200, RESTARTS[name], 1, 8)), folder)
 
 
 def kept_of(name: str, folder: Path) -> Found | None:
-    """Figures of the strong attacks on an explainer."""
-    return found(_file(name), folder)
+    """Figures of the photographs that all attackers on an explainer have met."""
+    return beside({knows: _of(name, knows, folder) for knows in KNOWS})
 
 
 def _tables(folder: Path) -> dict[str, Found | None]:
@@ -77,13 +77,13 @@ def _said(one: Found) -> str:
 
 def signs(folder: Path) -> Part:
     """Areas under the ROC curve of what might show an attack, with their limits."""
-    tables, rows = _tables(folder), []
-    for name, one in tables.items():
+    rows = []
+    for name in PLANNED:
         for knows, label in KNOWS.items():
-            cells = ["–"] * len(SIGNS)
+            one, cells = _of(name, knows, folder), ["–"] * len(SIGNS)
             if one is not None:
-                areas = detected(read(folder / f"{_file(name)}.csv"), knows)
+                areas = detected(one)
                 text = "{:.3f} ({:.2f} to {:.2f})" if len(one) >= FEWEST else "{:.3f}"
                 cells = [text.format(*areas[sign]) for sign in SIGNS]
             rows.append([name.upper(), size(one, PLANNED[name]), label, *cells])
-    return Part(_sizes(tables), table(["explainer", "images", "attacker", *SIGNS.values()], rows))
+    return Part(_sizes(_tables(folder)), table(["explainer", "images", "attacker", *SIGNS.values()], rows))

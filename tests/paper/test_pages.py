@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from paper import claims, page
+from paper.attack_table import named
 from paper.blocks import BLOCKS
 from paper.blocks.images import of_gradient
 from paper.blocks.summary import summary
@@ -189,12 +190,13 @@ def test_as_good_is_not_the_same_as_not_shown_to_differ():
 
 
 def test_the_defence_is_judged_by_the_papers_criterion_and_by_more(tmp_path):
-    kept = Kept.opened(tmp_path / "attack-lite0-cam-200-3-1-8.csv", {})
-    for unit in range(5):
-        far = {"nothing: adversarial": 0.001, "nothing: adversarial defended": 0.3, "nothing: clean defended": 0.4,
-               "defence: adversarial defended": 0.03, "defence alone: adversarial defended": 0.02}  # fmt: skip
-        kept.add(f"{unit}", {name: value * (1 + unit / 10) for name, value in far.items()}, 1)
+    for knows, own, smoothed in (("nothing", 0.001, 0.3), ("defence", 0.004, 0.03), ("defence alone", 0.2, 0.02)):
+        kept = Kept.opened(tmp_path / f"{named('lite0', 'cam', knows, (200, 3, 1, 8))}.csv", {"attacker": knows})
+        far = {"adversarial": own, "adversarial defended": smoothed, "clean defended": 0.4}
+        for unit in range(5 + (knows == "nothing")):  # whom not all have met does not count
+            kept.add(f"{unit}", {name: value * (1 + unit / 10) for name, value in far.items()}, 1)
     rows = [row for row in csv.DictReader(io.StringIO(summary(tmp_path))) if row["measured here on"].startswith("CAM")]
+    assert all("5 of 20 photographs" in row["measured here on"] for row in rows)
     assert [row["so it"] for row in rows] == ["holds", "does not hold"]  # further than one map, and drawn all the same
     assert "aware, smoothed map alone +0.0228 ± 0.0037 (better)" in rows[0]["found"]
 
