@@ -664,7 +664,7 @@ def test_finished_results_are_kept(explain, finished, picture):
     assert f"{finished} holds a finished result on other terms: `metfa show {finished}` reads it" in other.err
     assert tree(finished) == before
     save_picture(picture, seed=9)
-    assert "holds the samples of another picture" in explain(picture, "--out", finished).err
+    assert "holds samples of another input" in explain(picture, "--out", finished).err
     assert tree(finished) == before
 
 
@@ -828,7 +828,7 @@ def test_an_interruption_of_the_second_picture_keeps_the_first(explain, tmp_path
     done = explain(*pictures, "--out", "out")
     assert done.code == 0
     assert tree(tmp_path / "out/a") == before
-    assert done.out.count("figure: ") == 2
+    assert done.out.count("figure: ") == 4  # a's are shown again: its model and its terms are checked
     assert (tmp_path / "out/b/figure.png").exists()
     again = explain(*pictures, "--out", "out")
     assert again.code == 0
@@ -839,7 +839,7 @@ def test_a_picture_that_changed_meanwhile_is_noticed(explain, picture, tmp_path,
     interrupt_once(monkeypatch, views, "report")
     assert explain(picture, "--out", "out").code == 130
     save_picture(picture, seed=9)
-    assert "out holds the samples of another picture" in explain(picture, "--out", "out").err
+    assert "out holds samples of another input" in explain(picture, "--out", "out").err
 
 
 def test_the_demo_resumes_its_own_folder_alone(tmp_path, monkeypatch):

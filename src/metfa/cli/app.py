@@ -21,7 +21,7 @@ from metfa.cli.attack import attack_picture
 from metfa.cli.certificates import check_certificate
 from metfa.cli.comparing import compare
 from metfa.cli.demo import demo_folder, demo_photo
-from metfa.cli.folders import check_folder, is_finished
+from metfa.cli.folders import check_folder
 from metfa.cli.options import (
     Alpha,
     Batch,
@@ -279,8 +279,6 @@ def _explain(
     check_before_sampling(sampling, analysis)
     for (name, _), folder in zip(pictures, folders, strict=True):
         check_folder(folder, call_of(name, sampling), overwrite=overwrite)
-    calls = [(*picture, folder) for picture, folder in zip(pictures, folders, strict=True)]
-    todo = [call for call in calls if overwrite or not is_finished(call[-1])] or calls
     check_settings(sampling.method, sampling.settings)
     keep_freed_memory()
     with resumable("samples"):
@@ -288,7 +286,7 @@ def _explain(
 
         device_of(sampling.device)  # before the model is loaded
         loaded = loaded_model(load, sampling)
-        for name, image, folder in todo:
+        for (name, image), folder in zip(pictures, folders, strict=True):
             call = call_of(name, sampling)
             sample, about = explain_picture(image(), call, loaded, sampling, analysis, folder, overwrite=overwrite)
             read = analysis.of_what_was_sampled(sampling)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from metfa._base.other_run import OtherRunError
 from metfa._base.own_files import foreign_in
 from metfa._base.owner import Owner
 from metfa._base.temporary import is_temporary
@@ -19,9 +21,13 @@ from metfa.segmentation.explanation import load_context
 from metfa.segmentation.kept import CONTEXT, REGION, SAMPLE
 from metfa.text.answers.tree import load_answer_tree
 
-__all__ = ["REPORT", "begin_folder", "check_folder", "check_new", "is_finished", "note", "read_about", "read_folder"]
+__all__ = [
+    "REPORT", "begin_folder", "check_folder", "check_new", "is_finished", "note", "read_about", "read_folder",
+    "sampled_in",
+]  # fmt: skip
 
 ABOUT, REPORT = "about.json", "report.txt"
+Found = TypeVar("Found")
 
 
 def check_folder(folder: Path, call: dict[str, Any], *, overwrite: bool = False) -> None:
@@ -58,13 +64,27 @@ def check_new(path: Path, holding: str, option: str = "--out", *, overwrite: boo
 def begin_folder(folder: Path, call: dict[str, Any], *, overwrite: bool = False) -> None:
     """Make the folder, without results of another call, which `overwrite` removes, and write down the call."""
     if overwrite and (folder / ABOUT).exists() and _differing(folder, call) is not None:
-        _check_own(folder)
-        if (folder / SAMPLE).is_dir():
-            with Owner(folder / SAMPLE, "--out"):  # raises if another command samples there
-                pass
-        shutil.rmtree(folder)
+        _remove(folder)
     folder.mkdir(parents=True, exist_ok=True)
     note(folder, call)
+
+
+def sampled_in(folder: Path, call: dict[str, Any], sample: Callable[[], Found], *, overwrite: bool = False) -> Found:
+    """What `sample` makes in the folder of this call, or finds there: it checks the model, and refuses another's.
+
+    With `overwrite` it is made anew where it is another's.
+    """
+    begin_folder(folder, call, overwrite=overwrite)
+    try:
+        return sample()
+    except OtherRunError as error:
+        if not overwrite:
+            raise FileExistsError(
+                f"{folder} holds samples of {error.held}: give another `--out`, or --overwrite"
+            ) from error
+    _remove(folder)
+    begin_folder(folder, call)
+    return sample()
 
 
 def is_finished(folder: Path) -> bool:
@@ -99,6 +119,15 @@ def _differing(folder: Path, call: dict[str, Any]) -> str | None:
     return differing[0] if differing and (begun or not call.keys() <= kept.keys()) else None
 
 
+def _remove(folder: Path) -> None:
+    """Remove a folder of results, unless another command samples there."""
+    _check_own(folder)
+    if (folder / SAMPLE).is_dir():
+        with Owner(folder / SAMPLE, "--out"):
+            pass
+    shutil.rmtree(folder)
+
+
 def _check_own(folder: Path) -> None:
     """Raise if there is anything in a folder that no command has written."""
     if (foreign := foreign_in(folder)) is not None:
@@ -109,7 +138,9 @@ def _check_own(folder: Path) -> None:
 
 
 def _loaded(folder: Path) -> Any:
-    if (folder / SAMPLE / RUN).exists() and not (folder / SAMPLE / MANIFEST).exists():
+    finished = any((folder / SAMPLE / name).exists() for name in (MANIFEST, LEVELS))
+    begun = (folder / SAMPLE / RUN).exists() or ((folder / ABOUT).exists() and not is_finished(folder))
+    if begun and not finished:
         raise ValueError(f"{folder} holds an unfinished run: repeat the command that began it")
     if (folder / CONTEXT).exists():
         return load_context(folder)

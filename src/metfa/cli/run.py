@@ -15,7 +15,7 @@ from metfa._base.warnings import ModelStateWarning, warn
 from metfa.by_name.methods import GRADCAM, Of, check_method, explainer_of, methods_of
 from metfa.by_name.noises import noise_of
 from metfa.calls.answers import softmax
-from metfa.cli.folders import begin_folder, note
+from metfa.cli.folders import note, sampled_in
 from metfa.cli.parsing import criteria_of
 from metfa.cli.regions import check_regions_of
 from metfa.cli.reported import as_options, naming
@@ -23,7 +23,6 @@ from metfa.plot.kinds import Kind
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.corrections import check_correction
 from metfa.results.families import samples_needed
-from metfa.results.files import MANIFEST, load
 from metfa.results.regional import levels_of_regions
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, filled
@@ -235,13 +234,9 @@ def explain_picture(
         check_regions_of(analysis.regions, (height, width))
     module = loaded.module.to(device)
     explainer = explainer_of(settings.method, module, settings.settings, fast=settings.fast)
-    begin_folder(folder, call, overwrite=overwrite)
-    if (folder / SAMPLE / MANIFEST).exists():  # interrupted between the samples and the figure
-        sample = load(folder / SAMPLE)
-        if not np.array_equal(sample.inputs, pixels.cpu().numpy()):
-            raise FileExistsError(f"{folder} holds the samples of another picture; give another `--out`")
-    else:
-        sample = sampling.explain(
+
+    def made() -> AttributionSample:
+        return sampling.explain(
             explainer,
             pixels,
             settings.target,
@@ -252,6 +247,8 @@ def explain_picture(
             rng=settings.seed,
             run=Run(store=folder / SAMPLE, progress=True, class_names=loaded.class_names),
         )
+
+    sample = sampled_in(folder, call, made, overwrite=overwrite)
     about = {**call, "weights": weights_of(loaded, settings), **_prediction(sample, as_logits=True)}
     note(folder, about)
     return sample, about
@@ -272,12 +269,8 @@ def explain_words(
     """Sample one text, into `folder` if there is one; an interrupted run there is resumed."""
     from metfa.text import explain_text
 
-    if folder is not None:
-        begin_folder(folder, call, overwrite=overwrite)
-    if folder is not None and (folder / SAMPLE / MANIFEST).exists():  # interrupted between the samples and the page
-        sample = load(folder / SAMPLE)
-    else:
-        sample = explain_text(
+    def made() -> AttributionSample:
+        return explain_text(
             model,
             text,
             settings.target,
@@ -288,6 +281,8 @@ def explain_words(
             rng=settings.seed,
             run=Run(store=None if folder is None else folder / SAMPLE, progress=True),
         )
+
+    sample = made() if folder is None else sampled_in(folder, call, made, overwrite=overwrite)
     about = {**call, **_prediction(sample, as_logits=False)}
     if folder is not None:
         note(folder, about)

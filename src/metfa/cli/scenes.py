@@ -18,7 +18,7 @@ from metfa.allocator import keep_freed_memory
 from metfa.by_name.methods import check_settings, explainer_of, method_forms
 from metfa.by_name.noises import noise_of
 from metfa.calls.called import Called
-from metfa.cli.folders import begin_folder, check_folder, note
+from metfa.cli.folders import check_folder, note, sampled_in
 from metfa.cli.options import (
     Alpha,
     Batch,
@@ -53,10 +53,8 @@ from metfa.cli.run import (
 )
 from metfa.cli.views import print_views, views_of_call
 from metfa.results.cautions import FLIPS_FROM
-from metfa.results.files import MANIFEST
 from metfa.results.terms import Terms
 from metfa.sampling.run import Run
-from metfa.segmentation.kept import SAMPLE
 
 __all__ = ["explain_segmentation"]
 
@@ -164,7 +162,6 @@ def explain_scene(
     """Sample the context of an object into `folder`; an interrupted run there is resumed."""
     from metfa.models import WholePicture
     from metfa.segmentation import context_faithfulness, explain_context
-    from metfa.segmentation.explanation import load_context
     from metfa.segmentation.regions import predicted_region
 
     device = device_of(sampling.device)
@@ -181,14 +178,9 @@ def explain_scene(
     check_before_sampling(sampling, analysis, int((~region).sum()))
     if analysis.regions != "objects":
         check_regions_of(analysis.regions, region.shape)
-    begin_folder(folder, call, overwrite=overwrite)
-    if (folder / SAMPLE / MANIFEST).exists():  # interrupted between the samples and the figure
-        explanation = load_context(folder)
-        same = np.array_equal(explanation.sample.inputs[0], image.cpu().numpy())
-        if not (same and np.array_equal(explanation.region, region)):
-            raise FileExistsError(f"{folder} holds the samples of another object; give another `--out`")
-    else:
-        explanation = explain_context(
+
+    def made() -> Any:
+        return explain_context(
             called,
             image,
             target,
@@ -201,6 +193,8 @@ def explain_scene(
             rng=sampling.seed,
             run=Run(store=folder, progress=True),
         )
+
+    explanation = sampled_in(folder, call, made, overwrite=overwrite)
     terms = explanation.terms(**analysis.given)
     marked = explanation.significant(**analysis.given)
     shown = {"nothing": np.zeros_like(region), "the significant context": marked}

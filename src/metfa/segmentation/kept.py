@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from metfa._base.other_run import OtherRunError
 from metfa.results import files
 from metfa.results.arrays import read_array, write_array
 
@@ -26,7 +27,7 @@ def save_region(region: np.ndarray, folder: Path) -> None:
     """
     if (folder / SAMPLE).exists():
         if not (folder / CONTEXT).exists() or not np.array_equal(read_region(folder), region):
-            raise FileExistsError(f"{folder} holds samples of another object; give a new folder")
+            raise OtherRunError(f"{folder} holds samples of another object; give a new folder", "another object")
         return
     folder.mkdir(parents=True, exist_ok=True)
     described = write_array(folder / REGION, region)

@@ -124,7 +124,8 @@ def explain_text(
             run=replace(run, feature_names=words.words, class_names=_class_names(model, run)),
         )
         changes = [] if word_for_word is None else word_for_word.changes_in(text)
-        notes = [*sample.provenance.get("notes", []), *changes]
+        kept = sample.provenance.get("notes", [])  # of a finished result with this note too
+        notes = [*kept, *(note for note in changes if note not in kept)]
         facts = {"text": facts_of(made, model, sample), **({"notes": notes} if notes else {})}
         sample = replace(sample, provenance={**sample.provenance, **facts})
     if run.store is not None:

@@ -61,7 +61,8 @@ class WordForWord:
         found = [word for word, changes in zip(words, can, strict=True) if changes]
         if len(found) == len(words):
             return []
-        named = ", ".join(cut(word) for word in found[:MOST_NAMED]) + ", …" * (len(found) > MOST_NAMED)
+        kinds = list(dict.fromkeys(found))
+        named = ", ".join(cut(word) for word in kinds[:MOST_NAMED]) + ", …" * (len(kinds) > MOST_NAMED)
         others = f" ({named}); the others stay" if found else "; all stay"
         return [
             [CHANGES, f"{len(found):,} of {len(words):,} can be replaced by this noise{others} the same in every copy"]

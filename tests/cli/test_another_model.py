@@ -1,0 +1,105 @@
+"""A folder holds what one model's call made: of another model nothing is read or mixed in without a word."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import metfa
+
+MODULE = """
+import os
+import numpy as np
+import torch
+from torch import nn
+from metfa.models import CentreCrop, LoadedModel
+
+def model():
+    torch.manual_seed(int(os.environ["TRAINED"]))
+    layers = nn.Conv2d(3, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 3)
+    return LoadedModel(nn.Sequential(*layers).eval(), CentreCrop(32))
+
+def words():
+    sign = 1 - 2 * int(os.environ["TRAINED"])
+    def f(texts):
+        scores = np.array([sign * (0.5 + sum(word in text for word in ("charming", "appealing"))) for text in texts])
+        return np.stack([1 / (1 + np.exp(scores)), 1 / (1 + np.exp(-scores))], 1)
+    return f
+"""
+
+
+@pytest.fixture
+def trained(monkeypatch, tmp_path):
+    """The models of a module, trained anew: with other weights under the same name."""
+    (tmp_path / "trained_again.py").write_text(MODULE)
+    monkeypatch.delitem(sys.modules, "trained_again", raising=False)
+    monkeypatch.setenv("TRAINED", "0")
+    yield lambda which: monkeypatch.setenv("TRAINED", str(which))
+    sys.modules.pop("trained_again", None)
+
+
+@pytest.fixture
+def picture(tmp_path):
+    path = tmp_path / "picture.png"
+    Image.fromarray(np.random.default_rng(0).integers(0, 255, (40, 40, 3), np.uint8)).save(path)
+    return path
+
+
+@pytest.fixture
+def commands(metfa_command, picture):
+    few = ("--samples", 8, "--out", "out")
+    return {
+        "picture": lambda *more: metfa_command("explain", picture, "--model", "trained_again:model", *few, *more),
+        "words": lambda *more: metfa_command(
+            "explain-text", "A charming film.", "--method", "occlusion", "--model", "trained_again:words", *few, *more
+        ),
+    }
+
+
+@pytest.mark.parametrize("of", ["picture", "words"])
+def test_another_model_is_refused_and_overwritten(of, commands, trained, tmp_path):
+    command = commands[of]
+    assert command().code == 0
+    before = metfa.load(tmp_path / "out/sample")
+    trained(1)
+    refused = command()
+    assert refused.code == 2
+    assert "out holds samples of another call: target=" in refused.err  # the model predicts another class
+    assert "give another `--out`, or --overwrite" in refused.err
+    assert np.array_equal(metfa.load(tmp_path / "out/sample").values, before.values)
+    anew = command("--overwrite")
+    assert anew.code == 0
+    after = metfa.load(tmp_path / "out/sample")
+    assert not np.allclose(after.values, before.values)
+    assert json.loads((tmp_path / "out/about.json").read_text())["explained"] in anew.out.replace("\n", " ")
+    assert "holds the finished result" in command().err  # and now it is this model's
+
+
+def test_another_picture_of_the_same_name_is_overwritten(commands, trained, picture, tmp_path):
+    assert commands["picture"]().code == 0
+    Image.fromarray(np.full((40, 40, 3), 90, np.uint8)).save(picture)
+    assert "out holds samples of another input: give another" in commands["picture"]().err
+    assert commands["picture"]("--overwrite").code == 0
+    assert np.ptp(metfa.load(tmp_path / "out/sample").inputs) < 1e-6
+
+
+def test_finished_pictures_are_held_to_this_commands_terms(metfa_command, trained, picture, tmp_path):
+    other = picture.with_name("other.png")
+    other.write_bytes(picture.read_bytes())
+    begun = ("--model", "trained_again:model", "--samples", 8, "--out", "out")
+    assert metfa_command("explain", picture, *begun).code == 0
+    (tmp_path / "out").rename(tmp_path / "first")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "first").rename(tmp_path / "out" / picture.stem)
+    done = metfa_command("explain", picture, other, *begun, "--alpha", 0.2)
+    assert done.code == 2
+    assert "holds a finished result on other terms" in done.err
+
+
+def test_a_repeated_call_says_each_note_once(commands, trained, tmp_path):
+    assert commands["words"]().code == 0
+    notes = metfa.load(tmp_path / "out/sample").provenance["notes"]
+    assert commands["words"]().code == 0
+    assert metfa.load(tmp_path / "out/sample").provenance["notes"] == notes
