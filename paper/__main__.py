@@ -47,9 +47,14 @@ def order(data: Path, classifier: Path) -> Iterator[tuple[str, list[str]]]:
     yield "context_bias", [*scenes, "--radius", "0.05"]
     for components in ("3", "6"):  # of LEMNA's mixture
         yield "text_stability", [*posts, "--copies", "500", "--components", components]
+    for explainer, images in (("cam", "40"), ("lrp", "40"), ("mask", "20")):
+        yield "attack_table", ["--network", "digits", "--explainers", explainer, "--images", images, "--steps", "200"]
     for explainer, images, restarts in (("cam", "20", "3"), ("lrp", "10", "3"), ("mask", "5", "1")):
         strong = ["--steps", "200", "--restarts", restarts]
         yield "attack_table", [*photographs, "--explainers", explainer, "--images", images, *strong]
+    for levels in ("2", "4", "8"):
+        weaker = ["--budget", levels, "--attackers", "nothing", "defence", "seed", "--images", "4"]
+        yield "attack_table", [*photographs, "--explainers", "cam", "--steps", "200", *weaker]
 
 
 def trained(data: Path, classifier: Path) -> None:

@@ -6,7 +6,7 @@ Each says how many of the planned units it is made from, also where it is none.
 from collections.abc import Callable
 from pathlib import Path
 
-from paper.blocks.attacks import attacks, signs
+from paper.blocks.attacks import attacks, budgets, digits, signs
 from paper.blocks.images import alpha, faithfulness, flips, gradient, others, smoothgrad
 from paper.blocks.laws import laws
 from paper.blocks.scenes import context, planted
@@ -25,5 +25,5 @@ BLOCKS: dict[str, dict[str, Callable[[Path], Part]]] = {  # by page
         "toxic_spans": toxic_spans,
     },
     "SEGMENTATION_RESULTS.md": {"planted": planted, "context": context},
-    "ATTACK_RESULTS.md": {"attacks": attacks, "signs": signs},
+    "ATTACK_RESULTS.md": {"attacks": attacks, "signs": signs, "budgets": budgets, "digits": digits},
 }  # fmt: skip

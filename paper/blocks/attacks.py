@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from paper.attack_table import detected, named
 from paper.cells import FEWEST, Found, Part, beside, cell, found, ratio, size, table
 
-__all__ = ["KNOWS", "PLANNED", "attacks", "kept_of", "signs"]
+__all__ = ["DIGITS", "KNOWS", "STRONG", "Attack", "attacks", "budgets", "digits", "signs"]
 
-PLANNED = {"cam": 20, "lrp": 10, "mask": 5}
-RESTARTS = {"cam": 3, "lrp": 3, "mask": 1}
 KNOWS = {"nothing": "unaware", "defence": "aware, both maps", "defence alone": "aware, smoothed map alone"}
 PAPER = {"cam": ".0934, .2785, .1705", "lrp": ".0340, .0657, .0635", "mask": ".1453, .1667, .1648"}
 COLUMNS = {
@@ -21,39 +21,67 @@ COLUMNS = {
 }  # fmt: skip
 SIGNS = {"difference": "vanilla and smoothed map differ", "width": "width of the intervals",
          "outside": "vanilla outside of them"}  # fmt: skip
+LEVELS = (2, 4, 8)
 
 
-def _of(name: str, knows: str, folder: Path) -> Found | None:
-    """Figures of one attacker on an explainer, with the settings of the strong ones."""
-    return found(named("lite0", name, knows, (200, RESTARTS[name], 1, 8)), folder)
+class Attack(NamedTuple):
+    """The attackers of one explainer: their network and strength, and how many images are planned."""
+
+    network: str
+    explainer: str
+    planned: int
+    restarts: int = 1
+    levels: int = 8
+
+    @property
+    def images(self) -> str:
+        return "digits" if self.network == "digits" else "photographs"
+
+    def by(self, knows: str, folder: Path) -> Found | None:
+        """Figures of one attacker."""
+        return found(named(self.network, self.explainer, knows, (200, self.restarts, 1, self.levels)), folder)
+
+    def kept(self, folder: Path, attackers: tuple[str, ...] = tuple(KNOWS)) -> Found | None:
+        """Figures of the images that all of these attackers have met."""
+        return beside({knows: self.by(knows, folder) for knows in attackers})
 
 
-def kept_of(name: str, folder: Path) -> Found | None:
-    """Figures of the photographs that all attackers on an explainer have met."""
-    return beside({knows: _of(name, knows, folder) for knows in KNOWS})
+STRONG = (Attack("lite0", "cam", 20, 3), Attack("lite0", "lrp", 10, 3), Attack("lite0", "mask", 5))
+DIGITS = (Attack("digits", "cam", 40), Attack("digits", "lrp", 40), Attack("digits", "mask", 20))
+WEAKER = tuple(Attack("lite0", "cam", 4, levels=levels) for levels in LEVELS)
 
 
-def _tables(folder: Path) -> dict[str, Found | None]:
-    return {name: kept_of(name, folder) for name in PLANNED}
+def _sizes(tables: Mapping[Attack, Found | None]) -> str:
+    (images,) = {attack.images for attack in tables}
+    return f"{', '.join(f'{a.explainer.upper()} {size(one, a.planned)}' for a, one in tables.items())} {images}"
 
 
-def _sizes(tables: dict[str, Found | None]) -> str:
-    return f"{', '.join(f'{name.upper()} {size(one, PLANNED[name])}' for name, one in tables.items())} photographs"
+def _distances(attacks: tuple[Attack, ...], folder: Path) -> Part:
+    """Distances, and how much of an attack the smoothing undoes."""
+    tables, rows, lines = {attack: attack.kept(folder) for attack in attacks}, [], []
+    for attack, one in tables.items():
+        name, n, paper = attack.explainer.upper(), size(one, attack.planned), PAPER[attack.explainer]
+        if one is None:
+            rows.append([name, n, *("–" for _ in range(1 + len(COLUMNS))), paper])
+            continue
+        won = ", ".join(f"{one[f'{knows}: succeeded'].sum():.0f}" for knows in KNOWS)
+        rows.append([name, n, won, *(cell(one[column]) for column in COLUMNS.values()), paper])
+        lines.append(f"- {name}, {n} {attack.images}: {_said(one)}.")
+    header = ["explainer", "images", "succeeded", *COLUMNS, "paper: m2, m3, m4"]
+    said = (
+        ["What is left of the way from m2 to the smoothed map of the clean image:", "\n".join(lines)] if lines else []
+    )
+    return Part(_sizes(tables), "\n\n".join([table(header, rows), *said]))
 
 
 def attacks(folder: Path) -> Part:
-    """Distances, and how much of an attack the smoothing undoes."""
-    tables, rows, lines = _tables(folder), [], []
-    for name, one in tables.items():
-        if one is None:
-            rows.append([name.upper(), size(one, PLANNED[name]), *("–" for _ in range(1 + len(COLUMNS))), PAPER[name]])
-            continue
-        won = ", ".join(f"{one[f'{knows}: succeeded'].sum():.0f}" for knows in KNOWS)
-        values = {label: one[column] for label, column in COLUMNS.items()}
-        rows.append([name.upper(), size(one, PLANNED[name]), won, *map(cell, values.values()), PAPER[name]])
-        lines.append(f"- {name.upper()}, {size(one, PLANNED[name], 'photographs')}: {_said(one)}.")
-    header = ["explainer", "images", "succeeded", *COLUMNS, "paper: m2, m3, m4"]
-    return Part(_sizes(tables), "\n\n".join([table(header, rows), "\n".join(lines)]).strip())
+    """Strong attacks on photographs."""
+    return _distances(STRONG, folder)
+
+
+def digits(folder: Path) -> Part:
+    """Attacks on a small network of ReLUs."""
+    return _distances(DIGITS, folder)
 
 
 def _kept_away(one: Found) -> dict[str, str]:
@@ -71,19 +99,40 @@ def _kept_away(one: Found) -> dict[str, str]:
 def _said(one: Found) -> str:
     if len(one) < FEWEST:
         return "too few to say"
-    shares = "; ".join(f"{label} {share}" for label, share in _kept_away(one).items())
-    return f"what is left of the way from m2 to the smoothed map of the clean image: {shares}"
+    return "; ".join(f"{label} {share}" for label, share in _kept_away(one).items())
+
+
+def budgets(folder: Path) -> Part:
+    """How little an attacker of CAM may change, until the defence holds."""
+    knows, rows, n = ("nothing", "defence", "seed"), [], []
+    for attack in WEAKER:
+        one = attack.kept(folder, knows)
+        n.append(size(one, attack.planned))
+        values = [] if one is None else [
+            one["nothing: clean defended"], one["nothing: adversarial"],
+            *(one[f"{who}: adversarial defended"] for who in knows),
+        ]  # fmt: skip
+        left = [ratio(far, values[2]) for far in values[3:]]
+        cells = [*map(cell, values), *left] if values else ["–"] * 7
+        rows.append([str(attack.levels), n[-1], *cells])
+    header = ["levels of 255", "photographs", "clean, smoothed", "m2", "m3", "m4", "m4, the noise is known too"]
+    header += ["m4 / m3", "m4 / m3, the noise is known too"]
+    said = (
+        n[0] if len(set(n)) == 1 else f"{', '.join(f'{level} levels {m}' for level, m in zip(LEVELS, n, strict=True))}"
+    )
+    return Part(f"{said} photographs", table(header, rows))
 
 
 def signs(folder: Path) -> Part:
     """Areas under the ROC curve of what might show an attack, with their limits."""
-    rows = []
-    for name in PLANNED:
+    rows, everywhere = [], (STRONG, DIGITS)
+    for attack in (one for some in everywhere for one in some):
         for knows, label in KNOWS.items():
-            one, cells = _of(name, knows, folder), ["–"] * len(SIGNS)
+            one, cells = attack.by(knows, folder), ["–"] * len(SIGNS)
             if one is not None:
                 areas = detected(one)
                 text = "{:.3f} ({:.2f} to {:.2f})" if len(one) >= FEWEST else "{:.3f}"
                 cells = [text.format(*areas[sign]) for sign in SIGNS]
-            rows.append([name.upper(), size(one, PLANNED[name]), label, *cells])
-    return Part(_sizes(_tables(folder)), table(["explainer", "images", "attacker", *SIGNS.values()], rows))
+            rows.append([attack.explainer.upper(), f"{size(one, attack.planned)} {attack.images}", label, *cells])
+    sizes = "; ".join(_sizes({attack: attack.kept(folder) for attack in some}) for some in everywhere)
+    return Part(sizes, table(["explainer", "images", "attacker", *SIGNS.values()], rows))

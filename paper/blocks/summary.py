@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from paper.blocks.attacks import KNOWS, kept_of
-from paper.blocks.attacks import PLANNED as ATTACKED
+from paper.blocks.attacks import DIGITS, KNOWS, STRONG
 from paper.blocks.images import NOISES, ROBUST, of_gradient, score, words_of
 from paper.blocks.scenes import PLANNED, of_grass, of_scenes
 from paper.blocks.texts import MAPS, SETS, SYNONYMS, of_stability, of_words, said_of_words, spans
@@ -157,9 +156,14 @@ def _rest(folder: Path) -> Iterator[Row]:
             yield from _context(
                 one, f"GridSaliency, {size(one, planned, name + 's')}, U(-0.05, 0.05), not the paper's 0.1"
             )
-    one = kept_of("cam", folder)
-    if one is not None:
-        yield from _defence(one, f"CAM, {size(one, ATTACKED['cam'], 'photographs')}")
+    for attack in (*STRONG, *DIGITS):
+        one = attack.kept(folder)
+        if one is not None:
+            won = ", ".join(f"{one[f'{knows}: succeeded'].sum():.0f}" for knows in KNOWS)
+            about = (
+                f"{attack.explainer.upper()}, {size(one, attack.planned, attack.images)} (attacks that succeed: {won})"
+            )
+            yield from _defence(one, about)
     grass = of_grass(folder)
     if grass:
         parts = [

@@ -1,6 +1,7 @@
 """Manipulated maps: what is found, what is always kept, and that a failure is told."""
 
 from contextlib import nullcontext
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -25,6 +26,7 @@ from metfa.explainers import (
     LeGrad,
     from_captum,
     from_gradcam,
+    heatmap,
 )
 from metfa.noise import Uniform
 
@@ -506,3 +508,24 @@ class TestHonesty:
             attacks.manipulate(network, CAM(network), pictures, target_map=corner, epsilon=8)
         with pytest.raises(TypeError, match=r"write `metfa\.attacks\.drawn\('circle', height, width\)`"):
             attacks.manipulate(network, CAM(network), pictures, target_map="circle", **QUICK)
+
+
+def test_a_target_map_in_levels_of_255_is_refused(network, pictures, corner):
+    """An attack on it would fail, and the explainer would look robust."""
+    with pytest.raises(ValueError, match=r"must lie in \[0, 1\] .* got 0 to 255: write `target_map / 255`"):
+        attacks.manipulate(network, CAM(network), pictures, target_map=255 * corner, n_steps=1)
+    with pytest.raises(ValueError, match=r"must lie in \[0, 1\] .* got -1 to 0$"):
+        attacks.manipulate(network, CAM(network), pictures, target_map=-corner, n_steps=1)
+    unscaled = CAM(network, scale=False)  # whose maps have no such range
+    assert len(attacks.manipulate(network, unscaled, pictures, target_map=2 * corner, n_steps=1)) == 3
+
+
+def test_a_defence_must_be_of_the_same_model(network, pictures, corner):
+    cam, noise = CAM(network), Uniform(0.1)
+    settings = {"target_map": corner, "n_steps": 1}
+    other = metfa.Smoothed(CAM(deepcopy(network)), noise=noise, n_samples=6)
+    with pytest.raises(ValueError, match=r"`defence` must explain `model`, got .* explains another network"):
+        attacks.manipulate(network, cam, pictures, defence=other, knows="nothing", **settings)
+    one, same = (heatmap(lambda inputs, target: cam(inputs, target)[0]) for _ in range(2))
+    with pytest.raises(ValueError, match="must smooth the explainer that is attacked"):
+        attacks.manipulate(network, one, pictures, defence=metfa.Smoothed(same, noise=noise, n_samples=6), **settings)

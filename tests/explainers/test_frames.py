@@ -181,7 +181,7 @@ class TestByCodes:
         np.testing.assert_array_equal(coded(TABLE[ROWS][reversed(TABLE.columns)]), pipeline.predict_proba(TABLE[ROWS]))
 
     def test_codes_of_other_tables(self, coded, pipeline):
-        with pytest.raises(ValueError, match="'town' of `frame` holds 'Rom', which is not in the table"):
+        with pytest.raises(ValueError, match="'town' holds 'Rom', which is in no row of the table"):
             coded.codes(TABLE.assign(town="Rom"))
         with pytest.raises(TypeError, match="'town' of `frame` holds whole numbers, but labels in the table"):
             coded.codes(TABLE.assign(town=1))

@@ -120,7 +120,7 @@ def test_what_must_not_be_missed_stands_beside_each_line():
     with pytest.warns(DegenerateAttributionsWarning):
         sample = explained(noise=lambda x, rng: x)
     frame = sample.to_dataframe()
-    assert set(frame["caution"]) == {"No feature stands out: all samples are the same"}
+    assert set(frame["caution"]) == {"Nothing is decided: all samples are the same"}
     assert frame.attrs["intervals"] == "all samples are the same"
 
 

@@ -58,14 +58,14 @@ def test_every_view_says_it_in_one_way(tmp_path):
     one = sample.of_input(0)
     lines = dict(one.summary()[0].lines())
     assert lines["intervals"] == f"none: {why}"
-    assert lines["nothing stands out"] == why
+    assert lines["nothing is decided"] == why
     assert "contradicted" not in lines
     figure = metfa.plot.bars(one, threshold=0.1)
     shown = [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
     assert any(f"no error bars: {why}" in text for text in shown)
-    assert any(f"No feature stands out: {why}" in text.replace("\n", " ") for text in shown)
+    assert any(f"Nothing is decided: {why}" in text.replace("\n", " ") for text in shown)
     page = one.report(tmp_path / "page.html", threshold=0.1).read_text()
-    assert f"No feature stands out, so none is decided: {why}." in page
+    assert f"Nothing is decided: {why}." in page
     assert '"edges":[]' in page.replace(" ", "")
 
 
@@ -149,7 +149,7 @@ class TestTexts:
             sample = explain_text(self.model, self.text, method=Occlusion, n_samples=20, rng=0)
         assert not sample.significance_map().any()
         shown = metfa.text.render_terminal(sample, colour=False, width=75)
-        assert "No word stands out: all samples are the same" in shown
+        assert "Nothing is decided: all samples are the same" in shown
 
     def test_lime_of_a_short_text_is_not_random(self):
         with pytest.warns(DegenerateAttributionsWarning, match="and so are the maps"):

@@ -113,8 +113,8 @@ class Columns:
             unseen = [label for label in labels if key_of(label) not in own.places]
             if unseen:
                 raise ValueError(
-                    f"column {own.name!r} of `{name}` holds {unseen[0]!r}, which is not in the table: take a table "
-                    "with all labels"
+                    f"column {own.name!r} holds {unseen[0]!r}, which is in no row of the table that the labels are "
+                    "taken from (such as `background`): give one with all labels"
                 )
             found[known, place] = [own.places[key_of(label)] for label in labels]
         return found

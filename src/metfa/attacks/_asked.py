@@ -17,6 +17,8 @@ from metfa.sampling.smoothed import SampledExplainer
 
 __all__ = ["check_wanted", "checked", "classes_of", "maps_to_draw", "two_axes"]
 
+ROUNDING = 1e-6  # of maps in [0, 1]
+
 
 def checked(model: Any, explainer: Any, inputs: Any, defence: Any, knows: Any) -> tuple[Called, Knows]:
     """How the model is asked and what the attacker knows, after checks of the arguments."""
@@ -26,7 +28,7 @@ def checked(model: Any, explainer: Any, inputs: Any, defence: Any, knows: Any) -
     called = Called.of(model)
     if not called.softmax:
         raise ValueError("`softmax=False` says that `model` gives probabilities, but an attack needs its logits")
-    _check_same_model(called.model, explainer)
+    _check_same_model(called.model, explainer, "explainer")
     require_tensor(inputs)
     check_images(inputs)
     if inputs.dtype not in (torch.float32, torch.float64):
@@ -41,20 +43,24 @@ def checked(model: Any, explainer: Any, inputs: Any, defence: Any, knows: Any) -
         )
     if defence is not None and not isinstance(defence, SampledExplainer):
         raise TypeError(f"`defence` must be a metfa.Smoothed, got {type(defence).__name__}")
+    if defence is not None:
+        _check_same_model(called.model, defence.explainer, "defence")
     if not isinstance(knows, str | None) or knows not in (None, "nothing", "defence", "seed"):
         raise ValueError(f"`knows` must be 'nothing', 'defence' or 'seed', got {knows!r}")
     if defence is None and knows in ("defence", "seed"):
         raise ValueError(f"`knows={knows!r}` needs a `defence`, such as metfa.Smoothed(explainer, ...)")
     knows = knows or ("nothing" if defence is None else "defence")
     if defence is not None and knows != "nothing" and defence.explainer != explainer:
+        shown, attacked = describe(defence.explainer), describe(explainer)
+        alike = ", which looks the same: make one and give it to both" if shown == attacked else ""
         raise ValueError(
             f"`defence` must smooth the explainer that is attacked for an attacker who knows it, got a defence of "
-            f"{describe(defence.explainer)} and the explainer {describe(explainer)}"
+            f"{shown} and another explainer {attacked}{alike}"
         )
     return called, knows
 
 
-def _check_same_model(model: Any, explainer: Any) -> None:
+def _check_same_model(model: Any, explainer: Any, name: str) -> None:
     """Raise if the explainer visibly explains a network that shares nothing with the attacked one."""
     networks = (model, explained_model(explainer))
     if not all(isinstance(network, torch.nn.Module) for network in networks):
@@ -62,7 +68,7 @@ def _check_same_model(model: Any, explainer: Any) -> None:
     attacked, explained = ({id(weight) for weight in network.parameters()} for network in networks)
     if attacked and explained and not attacked & explained:
         raise ValueError(
-            f"`explainer` must explain `model`, got {describe(explainer)}, which explains another network: none of its "
+            f"`{name}` must explain `model`, got {describe(explainer)}, which explains another network: none of its "
             "parameters is one of `model`'s"
         )
 
@@ -119,7 +125,18 @@ def maps_to_draw(
         )
     if not drawn.isfinite().all():
         raise ValueError("`target_map` must be finite, but it holds NaN or infinity")
+    low, high = float(drawn.min()) + 0.0, float(drawn.max()) + 0.0  # without a minus of 0
+    if _are_scaled(benign) and (low < -ROUNDING or high > 1 + ROUNDING):
+        instead = ": write `target_map / 255`" if low >= 0 and 1 < high <= 255 else ""
+        raise ValueError(
+            f"`target_map` must lie in [0, 1] as the explainer's maps do, got {low:.3g} to {high:.3g}{instead}"
+        )
     return drawn.expand(len(images), *shape)
+
+
+def _are_scaled(maps: torch.Tensor) -> bool:
+    """Whether each of some maps goes from 0 at least to exactly 1."""
+    return bool((maps.flatten(1).amax(1) - 1).abs().max() < ROUNDING and maps.min() >= 0)
 
 
 def two_axes(scores: torch.Tensor) -> torch.Tensor:

@@ -126,8 +126,8 @@ def detect(clean: AttributionSample, attacked: AttributionSample, *, confidence_
     ====================  ======================  ======================
     CAM, 6 photographs    1.000 (0.69 to 1)       0.000 (0 to 0.31)
     LRP, 3 photographs    1.000 (0.50 to 1)       0.389 (0.10 to 0.79)
-    CAM, 40 digits        0.514 (0.39 to 0.64)    0.534 (0.41 to 0.65)
-    LRP, 40 digits        0.623 (0.50 to 0.73)    0.556 (0.43 to 0.67)
+    CAM, 40 digits        0.489 (0.37 to 0.61)    0.470 (0.35 to 0.59)
+    LRP, 40 digits        0.632 (0.51 to 0.74)    0.567 (0.44 to 0.68)
     ====================  ======================  ======================
 
     On the six photographs the sign is reversed: maps of attackers who know the defence agree with their smoothed form
@@ -139,8 +139,9 @@ def detect(clean: AttributionSample, attacked: AttributionSample, *, confidence_
     ----------
     clean, attacked : AttributionSample
         Samples of clean images, and of attacked images (other images or the same), by the same explainer of the same
-        model under the same noise with the same N: ``metfa.explain(explainer, result.adversarial.inputs, ...)``. Maps
-        of different classes differ too: explain the predicted classes, or the same classes.
+        model under the same noise with the same N: ``metfa.explain(explainer, result.adversarial.inputs, ...)``. The
+        samples do not tell whether the model is the same: another one's maps differ too, and so do those of different
+        classes. Explain the predicted classes, or the same classes.
     confidence_level : float
         Level of the smoothed maps and intervals.
 

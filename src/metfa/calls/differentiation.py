@@ -45,6 +45,8 @@ def require_graph(scores: torch.Tensor, inputs: Any) -> None:
 
     So each of several inputs must have one.
     """
+    if not isinstance(scores, torch.Tensor):  # such as an array of NumPy
+        raise ValueError(why_no_gradient())
     parts = named(inputs)
     without = [
         name for name, part in parts.items() if not (scores.requires_grad and reaches(scores.grad_fn, part))

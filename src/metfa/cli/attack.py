@@ -94,7 +94,7 @@ def attack_picture(
     check_method(method)
     chosen = settings_of(settings or [])
     picture = open_image(image)
-    shape = None if target_map is None or target_map in SHAPES else open_image(Path(target_map))
+    shape = None if target_map is None or target_map in SHAPES else _picture_of(target_map)
     if to_class is None and target_map is None:
         raise ValueError(f"`--target-map` is needed: {', '.join(SHAPES)}, or a picture")
     check_settings(method, chosen)
@@ -144,6 +144,13 @@ def attack_picture(
     typer.echo(text)
     for kind, name in (("picture", "adversarial.png"), ("figure", "figure.png")):
         typer.echo(f"{kind}: {printable(str(folder / name))}")
+
+
+def _picture_of(target_map: str) -> Any:
+    try:
+        return open_image(Path(target_map))
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"`--target-map` must be {', '.join(SHAPES)}, or a picture: {error}") from error
 
 
 def _known(knows: Knows | None, *, adaptive: bool) -> Knows:

@@ -145,7 +145,8 @@ def volume(
     noun = place_noun(one, known)
     said = [*([] if decision is None else [decision.question(noun)]), *notes, *[STATEMENT][: one.pair is not None]]
     chosen = "as given" if known.at else "which has the largest score" + " of those shown" * overlapping
-    said.append(f"planes through slice {at[0]}, row {at[1]}, column {at[2]}, {chosen}; {voxels.caption}")
+    behind = "" if voxels.caption == "picture" else f"; behind the scores: {voxels.caption}"
+    said.append(f"planes through slice {at[0]}, row {at[1]}, column {at[2]}, {chosen}{behind}")
     handles = [] if decision is None else entries_of(decision, look.kinds or [], faint=look.faint)
     draw_legend(canvas, handles, said, room=140, width=130)
     flat = [] if decision is None else nothing_stands_out(decision.nothing, 0, noun)

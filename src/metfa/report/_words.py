@@ -19,6 +19,7 @@ from metfa.results.rules import use_of_split
 from metfa.results.sample import AttributionSample
 from metfa.results.summary import Summary, false_marks_of
 from metfa.results.terms import Terms
+from metfa.results.thresholds import UNMOVED
 
 __all__ = ["about_of", "closing", "kinds_of", "lines_of", "opening", "paragraph_of", "warnings_of"]
 
@@ -197,7 +198,8 @@ def paragraph_of(
         return f"{text} These are too few {explanations} to decide anything at the level that was asked for."
     threshold = summary.threshold
     if threshold is None or math.isnan(threshold):
-        return f"{text} No {noun} stands out, so none is decided: {summary.nothing}."
+        none = "Nothing" if summary.nothing == UNMOVED else f"No {noun} stands out, so none"
+        return f"{text} {none} is decided: {summary.nothing}."
     above, below = kinds[1], kinds[-1]
     called = "said to get" if threshold == 0 and above.startswith(MORE) else "called"
     if terms.of_effects:

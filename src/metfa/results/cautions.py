@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from metfa._base.content_ids import is_content_id
 from metfa._base.percents import counted, percent
 from metfa._base.provenance import printable
 from metfa._base.validation import check_number
+from metfa.results.thresholds import UNMOVED
 from metfa.stats.prominences import smallest_difference
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ FLIPS_FROM = 0.2  # a choice: one copy in five explains another decision than th
 def nothing_stands_out(nothing: Sequence[str | None], row: int, noun: str = "feature") -> list[str]:
     """The sentence for a row in which no feature stands out, from `Decision.nothing`; it belongs in titles too."""
     why = nothing[row] if nothing else None
-    return [] if why is None else [f"No {noun} stands out: {why}"]
+    return [] if why is None else [f"Nothing is decided: {why}" if why == UNMOVED else f"No {noun} stands out: {why}"]
 
 
 def predicted(scores: np.ndarray | None) -> np.ndarray | None:
@@ -104,9 +106,8 @@ def named_parts(sample: AttributionSample, before: Thing, after: Thing) -> list[
 
 def _class_explained(sample: AttributionSample, row: int) -> str | None:
     """The class that was explained, with its name where it is known."""
-    if sample.population is not None and sample.population.classes is not None:
-        return sample.population.classes
-    return class_in_words(sample, sample.target[row])
+    several = sample.population and sample.population.classes(partial(class_in_words, sample))
+    return several or class_in_words(sample, sample.target[row])
 
 
 def class_in_words(sample: AttributionSample, target: Any) -> str | None:

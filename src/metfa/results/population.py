@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from metfa._base.class_names import class_name
 from metfa._base.percents import counted
-from metfa._base.provenance import printable
 
 __all__ = ["DIFFERENCE", "NUMBERS", "Population", "check_copies"]
 
@@ -88,17 +87,12 @@ class Population:
         """Which law every statement is about."""
         return ABOUT[self.noun]
 
-    @property
-    def classes(self) -> str | None:
+    def classes(self, in_words: Callable[[Any], str | None]) -> str | None:
         """The classes that were explained, where the rows have different ones."""
         counts = Counter(self.targets)
         if len(counts) < 2:
             return None
-        shown = [
-            f"{class_name(target, None) if isinstance(target, int) else printable(f'target {target}')} for "
-            f"{counted(count, self.noun)}"
-            for target, count in counts.most_common(4)
-        ]
+        shown = [f"{in_words(target)} for {counted(count, self.noun)}" for target, count in counts.most_common(4)]
         more = f" and {len(counts) - len(shown)} more" if len(counts) > len(shown) else ""
         return f"each {self.noun}'s own: {', '.join(shown)}{more}"
 

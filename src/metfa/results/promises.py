@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from decimal import Decimal
 
@@ -86,4 +87,4 @@ def _rest(alpha: float) -> str:
 
 def expected_number(expected: float) -> str:
     """An expected number, with digits behind the point where it is small."""
-    return f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
+    return f"{math.floor(expected + 0.5):,}" if expected >= 10 else f"{expected:.2g}"  # a half goes up

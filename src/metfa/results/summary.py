@@ -157,6 +157,7 @@ class Summary:
         lies = f"{median} {above}", f"{median} below it"
         if self.terms.of_effects:
             lies = f"more draws {above}, than chance explains", "more below it than chance explains"
+        verb = "is decided" if self.nothing == UNMOVED else "stands out"
         lines = [
             *(("caution", text) for text in self.cautions),
             *([] if self.place is None else [("row", self.place)]),
@@ -164,7 +165,7 @@ class Summary:
             *([] if both is None else [("difference", both.about)]),
             *self._samples(kept),
             *self.notes,
-            *([] if self.nothing is None else [("nothing stands out", self.nothing)]),
+            *([] if self.nothing is None else [(f"nothing {verb}", self.nothing)]),
             (kinds[1], f"{percent(self.above, 2):>7} ({lies[0]})"),
             (kinds[-1], f"{percent(self.below, 2):>7} ({lies[1]})"),
             (kinds[0], f"{percent(self.undecided, 2):>7}{' (not shown to differ)' * about_0}"),

@@ -229,7 +229,7 @@ class StoreSink:
         for name, value in asked.items():
             if kept[name] != value:
                 held = f"{name}={kept[name]}, this call has {value}"
-                raise finished_run(self.folder, "with", held, OTHER_INPUT if name == "input_ids" else held)
+                raise finished_run(self.folder, "with", held, OTHER_INPUT if name == "input_ids" else None)
         if found.vanilla.dtype != vanilla.dtype or not same_maps(found.vanilla, vanilla, self._layout):
             raise finished_run(self.folder, "of", OTHER_MODEL)
         if same_copies(made.get("first_copy"), self.first_copy) is False:

@@ -71,9 +71,11 @@ class Prediction:
         if hasattr(model, "predict_proba"):
             return cls(model.predict_proba, "probability", _labels(model))
         if len(getattr(model, "classes_", ())):  # catboost's regressors have none
+            scored = hasattr(model, "decision_function")
+            instead = "decision_function(rows)" if scored else "predict(rows) == label"
             raise TypeError(
                 f"`model` must give probabilities, and {type(model).__name__} has no `predict_proba`: give a function "
-                "of its scores, such as `lambda rows: model.decision_function(rows)`"
+                f"of {'its scores' if scored else 'numbers'}, such as `lambda rows: model.{instead}`"
             )
         if hasattr(model, "predict"):
             return cls(model.predict, "prediction")
@@ -88,7 +90,8 @@ class Prediction:
         """Names of the classes; None where they have none, or where their labels are their places."""
         if self.labels is None or list(self.labels) == list(range(len(self.labels))):
             return None
-        form = "label {}" if are_numbers(self.labels) else "{}"  # "class 0 (1)" would be read as class 1
+        numbers = are_numbers(self.labels) or any(str(label).isdecimal() for label in self.labels)
+        form = "label {}" if numbers else "{}"  # "class 0 (1)" would be read as class 1
         return tuple(map(form.format, self.labels))
 
     def asked_as(self, model: Any) -> str:
