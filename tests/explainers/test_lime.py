@@ -341,6 +341,14 @@ def test_scores_that_do_not_vary_are_told():
     assert (maps == 0).all()
 
 
+def test_segments_that_look_as_before_are_told():
+    """A segment of one pixel is its own mean."""
+    labels = np.arange(20 * 16).reshape(20, 16)
+    with pytest.warns(DegenerateAttributionsWarning, match=r"with `hide`='mean' a hidden segment looks as before"):
+        maps, _ = LIME(logits, n_perturbations=20, segmentation=labels, rng=0)(IMAGES[:1], 0)
+    assert (maps == 0).all()
+
+
 def test_probabilities():
     expected, _ = LIME(logits, segmentation=QUARTERS)(IMAGES, 0, rngs=generators())
     explainer = LIME(metfa.Called(lambda x: softmax(logits(x)), softmax=False), segmentation=QUARTERS)

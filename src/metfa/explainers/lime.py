@@ -231,8 +231,14 @@ class LIME:
                 self._surrogate(inputs[row : row + 1], labels, entry, rng)
                 for row, (labels, entry, rng) in enumerate(zip(segments, targets, generators, strict=True))
             ]
-        self._warn_of_noise(surrogates)
+        flat = [row for row, fit in enumerate(surrogates) if not fit.coefficients.any()]
+        same = [row for row in flat if self._hides_nothing(inputs[row : row + 1], segments[row])]
+        self._warn_of_noise(surrogates, len(flat) - len(same), len(same))
         return surrogates, scores
+
+    def _hides_nothing(self, image: Any, labels: np.ndarray) -> bool:
+        """Whether a segment that is hidden looks as before, as one of one pixel does behind its mean."""
+        return bool(namespace(image).all(self._hidden(image, labels) == image))
 
     def _surrogate(self, image: Any, labels: np.ndarray, target: Any, rng: np.random.Generator) -> Surrogate:
         xp = namespace(image)
@@ -254,17 +260,22 @@ class LIME:
         closeness = np.exp(-((distances / self.kernel_width) ** 2) / 2)
         return Surrogate(labels, *weighted_ridge(shown, np.concatenate(answers), closeness, self.regularization))
 
-    def _warn_of_noise(self, surrogates: list[Surrogate]) -> None:
+    def _warn_of_noise(self, surrogates: list[Surrogate], n_flat: int, n_same: int) -> None:
         n, copies = len(surrogates), self.n_perturbations
-        flat = [fit for fit in surrogates if not fit.coefficients.any()]
-        if flat:
+        if n_same:
             warn(
-                f"LIME's coefficients are all 0 for {rows_of_one_call(len(flat), n)}: the class has the same score in "
+                f"LIME's coefficients are all 0 for {rows_of_one_call(n_same, n)}: with `hide`={self.hide!r} a hidden "
+                "segment looks as before: take another `hide`, such as a number, or larger segments",
+                DegenerateAttributionsWarning,
+            )
+        if n_flat:
+            warn(
+                f"LIME's coefficients are all 0 for {rows_of_one_call(n_flat, n)}: the class has the same score in "
                 f"each of {copies} copies that is close enough to count",
                 DegenerateAttributionsWarning,
             )
         warn_of_penalty(surrogates, self.regularization, copies)
-        poor = [fit for fit in surrogates if fit not in flat and fit.r2 * (copies - 1) <= len(fit.coefficients)]
+        poor = [fit for fit in surrogates if fit.coefficients.any() and fit.r2 * (copies - 1) <= len(fit.coefficients)]
         if poor:
             worst = min(poor, key=lambda fit: fit.r2)
             warn(
