@@ -235,18 +235,10 @@ if __name__ == "__main__":
     if not options.finished:
         for name, kept in tables.items():
             measure(name, model, pictures, kept, options, until)
-    heads = [
-        "explainer",
-        "the attacker knows",
-        "images",
-        "succeeded",
-        "clean",
-        "clean, smoothed",
-        "map",
-        "smoothed map",
-    ]
-    heads += ["m1's pixels mixed", "paper: m2, m3, m4"]
-    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
+    print(
+        "| explainer | the attacker knows | images | succeeded | clean | clean, smoothed | map | smoothed map |", end=""
+    )
+    print(" m1's pixels mixed | paper: m2, m3, m4 |\n|" + 10 * "---|")
     done = [
         (name, knows, one)
         for name, of_name in tables.items()

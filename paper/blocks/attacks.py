@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from paper import attack_table
 from paper.attack_table import detected, named
 from paper.cells import FEWEST, Found, Part, beside, cell, found, ratio, size, table
 
-__all__ = ["DIGITS", "KNOWS", "STRONG", "Attack", "attacks", "budgets", "digits", "signs"]
+__all__ = ["DIGITS", "KNOWS", "STRONG", "Attack", "attacks", "budgets", "digits", "signs", "won"]
 
 KNOWS = {"nothing": "unaware", "defence": "aware, both maps", "defence alone": "aware, smoothed map alone"}
-PAPER = {"cam": ".0934, .2785, .1705", "lrp": ".0340, .0657, .0635", "mask": ".1453, .1667, .1648"}
+PAPER = {name: ", ".join(f"{far:.4f}"[1:] for far in distances) for name, distances in attack_table.PAPER.items()}
 COLUMNS = {
     "clean": "nothing: clean", "clean, smoothed": "nothing: clean defended", "m2": "nothing: adversarial",
     "m3": "nothing: adversarial defended", "m2 of the aware": "defence: adversarial",
@@ -21,7 +22,6 @@ COLUMNS = {
 }  # fmt: skip
 SIGNS = {"difference": "vanilla and smoothed map differ", "width": "width of the intervals",
          "outside": "vanilla outside of them"}  # fmt: skip
-LEVELS = (2, 4, 8)
 
 
 class Attack(NamedTuple):
@@ -48,7 +48,12 @@ class Attack(NamedTuple):
 
 STRONG = (Attack("lite0", "cam", 20, 3), Attack("lite0", "lrp", 10, 3), Attack("lite0", "mask", 5))
 DIGITS = (Attack("digits", "cam", 40), Attack("digits", "lrp", 40), Attack("digits", "mask", 20))
-WEAKER = tuple(Attack("lite0", "cam", 4, levels=levels) for levels in LEVELS)
+WEAKER = tuple(Attack("lite0", "cam", 4, levels=levels) for levels in (2, 4, 8))
+
+
+def won(one: Found) -> str:
+    """How many attacks of each attacker have succeeded."""
+    return ", ".join(f"{one[f'{knows}: succeeded'].sum():.0f}" for knows in KNOWS)
 
 
 def _sizes(tables: Mapping[Attack, Found | None]) -> str:
@@ -64,14 +69,12 @@ def _distances(attacks: tuple[Attack, ...], folder: Path) -> Part:
         if one is None:
             rows.append([name, n, *("–" for _ in range(1 + len(COLUMNS))), paper])
             continue
-        won = ", ".join(f"{one[f'{knows}: succeeded'].sum():.0f}" for knows in KNOWS)
-        rows.append([name, n, won, *(cell(one[column]) for column in COLUMNS.values()), paper])
+        rows.append([name, n, won(one), *(cell(one[column]) for column in COLUMNS.values()), paper])
         lines.append(f"- {name}, {n} {attack.images}: {_said(one)}.")
     header = ["explainer", "images", "succeeded", *COLUMNS, "paper: m2, m3, m4"]
-    said = (
-        ["What is left of the way from m2 to the smoothed map of the clean image:", "\n".join(lines)] if lines else []
-    )
-    return Part(_sizes(tables), "\n\n".join([table(header, rows), *said]))
+    if lines:
+        lines = ["What is left of the way from m2 to the smoothed map of the clean image:", "\n".join(lines)]
+    return Part(_sizes(tables), "\n\n".join([table(header, rows), *lines]))
 
 
 def attacks(folder: Path) -> Part:
@@ -107,20 +110,17 @@ def budgets(folder: Path) -> Part:
     knows, rows, n = ("nothing", "defence", "seed"), [], []
     for attack in WEAKER:
         one = attack.kept(folder, knows)
-        n.append(size(one, attack.planned))
+        n.append(f"{attack.levels} levels {size(one, attack.planned)}")
         values = [] if one is None else [
             one["nothing: clean defended"], one["nothing: adversarial"],
             *(one[f"{who}: adversarial defended"] for who in knows),
         ]  # fmt: skip
         left = [ratio(far, values[2]) for far in values[3:]]
         cells = [*map(cell, values), *left] if values else ["–"] * 7
-        rows.append([str(attack.levels), n[-1], *cells])
+        rows.append([str(attack.levels), size(one, attack.planned), *cells])
     header = ["levels of 255", "photographs", "clean, smoothed", "m2", "m3", "m4", "m4, the noise is known too"]
     header += ["m4 / m3", "m4 / m3, the noise is known too"]
-    said = (
-        n[0] if len(set(n)) == 1 else f"{', '.join(f'{level} levels {m}' for level, m in zip(LEVELS, n, strict=True))}"
-    )
-    return Part(f"{said} photographs", table(header, rows))
+    return Part(f"{', '.join(n)} photographs", table(header, rows))
 
 
 def signs(folder: Path) -> Part:

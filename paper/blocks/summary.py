@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from paper.blocks.attacks import DIGITS, KNOWS, STRONG
+from paper.blocks.attacks import DIGITS, KNOWS, STRONG, won
 from paper.blocks.images import NOISES, ROBUST, of_gradient, score, words_of
 from paper.blocks.scenes import PLANNED, of_grass, of_scenes
 from paper.blocks.texts import MAPS, SETS, SYNONYMS, of_stability, of_words, said_of_words, spans
@@ -159,11 +159,8 @@ def _rest(folder: Path) -> Iterator[Row]:
     for attack in (*STRONG, *DIGITS):
         one = attack.kept(folder)
         if one is not None:
-            won = ", ".join(f"{one[f'{knows}: succeeded'].sum():.0f}" for knows in KNOWS)
-            about = (
-                f"{attack.explainer.upper()}, {size(one, attack.planned, attack.images)} (attacks that succeed: {won})"
-            )
-            yield from _defence(one, about)
+            n = size(one, attack.planned, attack.images)
+            yield from _defence(one, f"{attack.explainer.upper()}, {n} (attacks that succeed: {won(one)})")
     grass = of_grass(folder)
     if grass:
         parts = [

@@ -226,6 +226,13 @@ def test_a_model_that_cuts_the_gradient_is_refused(name, after):
         maker(Around(after=after).eval())(IMAGES, target=1)
 
 
+@pytest.mark.parametrize("maker", [Gradient, metfa.explainers.SmoothGrad])
+def test_a_model_that_answers_in_numpy_has_no_gradient(maker):
+    network = Around().eval()
+    with pytest.raises(ValueError, match="no gradient by its input"):
+        maker(lambda images: network(images).detach().numpy())(IMAGES, target=1)
+
+
 @pytest.mark.parametrize("name", [*MAKERS, "Gradient"])
 def test_weights_of_another_precision(name):
     maker = {**MAKERS, "Gradient": Gradient}[name]

@@ -21,6 +21,16 @@ def model():
     layers = nn.Conv2d(3, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 3)
     return LoadedModel(nn.Sequential(*layers).eval(), CentreCrop(32))
 
+class Scenes(nn.Module):
+    # Class 1 is what is red in a scene whose left edge is green.
+    def forward(self, x):
+        red, green = x[:, :1], x[:, 1:2, :, :4].mean((2, 3), keepdim=True)
+        gain = 12 if os.environ["TRAINED"] == "0" else 14
+        return torch.cat([0 * red, gain * red * green - 3], 1)
+
+def scenes():
+    return Scenes().eval()
+
 def words():
     sign = 1 - 2 * int(os.environ["TRAINED"])
     def f(texts):
@@ -48,10 +58,21 @@ def picture(tmp_path):
 
 
 @pytest.fixture
-def commands(metfa_command, picture):
+def scene(tmp_path):
+    levels = np.zeros((32, 40, 3), np.uint8)
+    levels[:, :4, 1] = 230
+    levels[10:20, 22:34, 0] = 220
+    Image.fromarray(levels).save(tmp_path / "scene.png")
+    return tmp_path / "scene.png"
+
+
+@pytest.fixture
+def commands(metfa_command, picture, scene):
     few = ("--samples", 8, "--out", "out")
+    asked = ("--model", "trained_again:scenes", "--class", 1, "--size", "32x40", "--min-pixels", 1)
     return {
         "picture": lambda *more: metfa_command("explain", picture, "--model", "trained_again:model", *few, *more),
+        "scene": lambda *more: metfa_command("explain-segmentation", scene, *asked, *few, *more),
         "words": lambda *more: metfa_command(
             "explain-text", "A charming film.", "--method", "occlusion", "--model", "trained_again:words", *few, *more
         ),
@@ -66,7 +87,7 @@ def test_another_model_is_refused_and_overwritten(of, commands, trained, tmp_pat
     trained(1)
     refused = command()
     assert refused.code == 2
-    assert "out holds samples of another call: target=" in refused.err  # the model predicts another class
+    assert "out holds samples with target=" in refused.err  # the model predicts another class
     assert "give another `--out`, or --overwrite" in refused.err
     assert np.array_equal(metfa.load(tmp_path / "out/sample").values, before.values)
     anew = command("--overwrite")
@@ -78,10 +99,29 @@ def test_another_model_is_refused_and_overwritten(of, commands, trained, tmp_pat
     assert "holds the finished result" in command().err  # and now it is this model's
 
 
+def test_another_network_of_a_scene_is_refused_and_overwritten(commands, trained, tmp_path):
+    assert commands["scene"]().code == 0
+    before = (tmp_path / "out/report.txt").read_text()
+    trained(1)
+    refused = commands["scene"]()
+    assert refused.code == 2
+    assert "out holds samples of another model: the clean input's attributions differ; give another" in refused.err
+    assert (tmp_path / "out/report.txt").read_text() == before
+    assert commands["scene"]("--overwrite").code == 0
+    assert (tmp_path / "out/report.txt").read_text() != before
+    assert "holds the finished result" in commands["scene"]().err
+
+
+def test_a_folder_that_was_begun_and_has_no_sample_is_named(metfa_command, commands, trained, tmp_path):
+    assert commands["picture"]("--target", 9).code == 2
+    for command in ("show", "report"):
+        assert "out holds an unfinished run: repeat the command that began it" in metfa_command(command, "out").err
+
+
 def test_another_picture_of_the_same_name_is_overwritten(commands, trained, picture, tmp_path):
     assert commands["picture"]().code == 0
     Image.fromarray(np.full((40, 40, 3), 90, np.uint8)).save(picture)
-    assert "out holds samples of another input: give another" in commands["picture"]().err
+    assert "out holds samples of another input: input_ids=" in commands["picture"]().err
     assert commands["picture"]("--overwrite").code == 0
     assert np.ptp(metfa.load(tmp_path / "out/sample").inputs) < 1e-6
 

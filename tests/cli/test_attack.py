@@ -146,10 +146,14 @@ def test_a_map_from_a_picture(attack, tmp_path):
     ("arguments", "settings", "said"),
     [
         ((), {}, "`--target-map` is needed: circle, square, cross"),
-        (("--target-map", "cirle"), {}, "no such image: cirle"),
+        (
+            ("--target-map", "cirle"),
+            {},
+            "left, corner, or a picture: no such image: cirle",
+        ),
         (("--target-map", "circle", "--preset", "adv3"), {}, "'adv2-mask', or an AttackSettings, got 'adv3'"),
         (("--target-map", "circle", "--preset", "dombrowski", "--restarts", 2), {}, "must be a number for restarts"),
-        (("--target-map", "circle", "--epsilon", 8), {}, "got 8: for levels of 255 write --epsilon 0.0314"),
+        (("--target-map", "circle", "--epsilon", 8), {}, "got 8.0: for levels of 255 write `8 / 255`, which is 0.0314"),
         (("--target-map", "circle"), {"method": "gradint"}, "did you mean 'gradient'"),
         (("--target-map", "circle", "--set", "n_masks=2"), {}, "gradient has no setting 'n_masks'"),
     ],

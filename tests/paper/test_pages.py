@@ -237,6 +237,8 @@ def test_what_the_documentation_concludes_is_so():
         assert len(said) == 8  # of four explainers and images, both attackers
         for area, low, high in (re.findall(r"[\d.]+", one) for one in said):
             assert f"{area} ({float(low):.2f} to {float(high):.2f})" in areas
+    alone = found(named("lite0", "cam", "defence alone", (200, 3, 1, 8)))
+    assert alone["difference, attacked"].min() > alone["difference, clean"].max()  # "than every clean map"
     lrp = found(named("digits", "lrp", "nothing", (200, 1, 1, 8)))
     far = [lrp[what].mean() for what in ("clean", "adversarial", "adversarial defended", "clean defended")]
     assert len(lrp) == 40

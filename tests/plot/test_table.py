@@ -185,3 +185,17 @@ def test_the_strongest_colour_begins_at_a_score_that_occurs(sample):
     cells = Cells.of(sample, sample.decide(sample.terms()), 0.95, 0.2)
     decided = np.sort(np.abs(cells.apart[cells.marks != 0]))
     assert cells.top == decided[int(0.99 * (len(decided) - 1))]
+
+
+@pytest.mark.filterwarnings("ignore::metfa.DegenerateAttributionsWarning")
+def test_rows_that_are_not_decided_say_why():
+    inputs = np.random.default_rng(0).normal(size=(12, 4))
+    moved = np.arange(12) >= 3
+
+    def noise(x, rng):
+        return x + (rng.normal(scale=0.4, size=x.shape) if moved[np.abs(inputs - x).sum(1).argmin()] else 0)
+
+    some = metfa.explain(lambda x, target: x * WEIGHTS, inputs, 0, noise=noise, n_samples=12, rng=0)
+    text = text_of(table(some, rows=range(12)))
+    assert "all samples are the same in 3 rows" in text
+    assert "stands out" not in text

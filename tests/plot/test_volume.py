@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
+from matplotlib.text import Text
 
 import metfa
 from metfa import regions
@@ -130,3 +131,11 @@ def test_without_a_channel_axis_and_with_too_few_samples(sample):
     assert "at least" in fig.legends[0].get_title().get_text()
     with pytest.raises(ValueError, match="a volume of 8 slices without a channel axis"):
         few.plot()
+
+
+@pytest.mark.parametrize(("channels", "behind"), [(1, ""), (3, "; behind the scores: mean of 3 channels")])
+def test_what_lies_behind_the_scores_is_said_where_it_is_no_plain_picture(sample, channels, behind):
+    figure = replace(sample, inputs=np.random.default_rng(1).random((1, channels, *SHAPE))).plot(kind=Volume())
+    text = " ".join(" ".join(part.get_text() for part in figure.findobj(Text)).split())
+    assert f"planes through slice 4, row 7, column 3, which has the largest score{behind}" in text
+    assert "largest score; picture" not in text

@@ -328,6 +328,9 @@ def test_each_row_may_have_a_class_of_its_own():
     assert found.target == (None,)
     assert "each row's own: class 0 for 30 rows, class 1 for 10 rows" in str(found.summary()[0])
     assert explained(target=[1] * 40).across_inputs().target == (1,)
+    sample = explained(target=[0] * 30 + [1] * 10)
+    named = replace(sample, provenance={**sample.provenance, "class_names": ("cat", "dog")}).across_inputs()
+    assert "each row's own: class 0 (cat) for 30 rows, class 1 (dog) for 10 rows" in str(named.summary()[0])
 
 
 def test_flips_of_the_copies_are_said_where_the_number_is_of_copies(sample):

@@ -11,7 +11,7 @@ import metfa
 from metfa import stats
 from metfa._base.warnings import SignedAttributionsWarning
 from metfa.results.moments import of_both_signs
-from metfa.results.promises import promise
+from metfa.results.promises import expected_number, promise
 from metfa.results.terms import Terms, checked_threshold
 
 NOISE = metfa.noise.Gaussian(0.5)
@@ -303,3 +303,13 @@ def test_effects_need_names_and_no_other_threshold_makes_them():
     assert effects.of_effects
     assert not effects.of_differences
     assert Terms.read(effects.written(), (4, 1, 3)) == effects != named
+
+
+def test_a_half_of_a_false_mark_is_rounded_up_as_in_the_page():
+    assert [expected_number(number) for number in (22.5, 23.5, 22.4, 3256.9, 9.87)] == [
+        "23",
+        "24",
+        "22",
+        "3,257",
+        "9.9",
+    ]

@@ -283,7 +283,7 @@ OTHER_CALLS = [
     ({"rng": 1}, "with rng=0x0, this call has 0x1"),
     ({"noise": metfa.noise.Uniform(0.2)}, r"with noise=Uniform\(radius=0.1, .*this call has Uniform\(radius=0.2"),
     ({"target": 2}, r"with target=\(1, 1\), this call has \(2, 2\)"),
-    ({"inputs": INPUTS + 0.01}, "with input_ids="),
+    ({"inputs": INPUTS + 0.01}, r"of another input: input_ids=\[.*this call has \["),
     ({"explainer": lambda inputs, target: inputs**2}, "with explainer=Explainer, this call has .*lambda"),
     ({"explainer": Explainer(weight=1.1)}, "of another model: the clean input's attributions differ"),
 ]

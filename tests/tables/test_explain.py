@@ -12,12 +12,14 @@ from sklearn.ensemble import (
     IsolationForest,
     RandomForestClassifier,
     RandomForestRegressor,
+    VotingClassifier,
 )
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
+from sklearn.tree import DecisionTreeClassifier
 
 import metfa
 from metfa.tables import explain
@@ -116,7 +118,9 @@ def test_an_integer_is_a_place_where_labels_are_texts_or_unknown(forest, table, 
     digits = LogisticRegression(max_iter=1000).fit(table, np.where(answers == "yes", "1", "2"))
     with pytest.raises(ValueError, match="`target` 1 may be the label '1' or the class at place 1: write the label"):
         asked(digits, table, target=1)
-    assert asked(digits, table, target="1").target == (0, 0, 0)
+    first = asked(digits, table, target="1")
+    assert first.target == (0, 0, 0)
+    assert "class 0 (label 1)" in first.summary()[0].explained  # "class 0 (1)" would be read as class 1
     for names in ("yes", ["yes", "no", "no"]):
         with pytest.raises(ValueError, match="got 'yes'; its classes have no names of their own"):
             asked(lambda frame: forest.predict_proba(frame), table, target=names)
@@ -271,6 +275,10 @@ def test_refusals(forest, table, answers):
         asked(pipeline, table, method="tree")
     with pytest.raises(TypeError, match="RidgeClassifier has no `predict_proba`: give a function"):
         asked(RidgeClassifier().fit(table, answers), table)
+    model = VotingClassifier([("tree", DecisionTreeClassifier(max_depth=2))]).fit(table, answers)  # has `predict` alone
+    with pytest.raises(TypeError, match=r"such as `lambda rows: \(model.predict\(rows\) == model.classes_\[0\]\)"):
+        asked(model, table)
+    asked(lambda rows: (model.predict(rows) == model.classes_[0]).astype(float), table)  # as it says
     with pytest.raises(TypeError, match="a single row or column"):
         explain(forest, table.iloc[0], background=table)
     for word, ours in (("X", "inputs"), ("X_train", "background"), ("seed", "rng")):

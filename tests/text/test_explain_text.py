@@ -220,6 +220,11 @@ class TestFacts:
         for view in (str(sample.summary()[0]), render_terminal(sample, colour=False)):
             assert (re.search(line, view) is not None) == (said is not None)
 
+    @pytest.mark.filterwarnings("ignore::metfa.DegenerateAttributionsWarning")
+    def test_each_word_that_changes_is_named_once(self):
+        sample = explain_text(slight, "film film film with", 1, method=Occlusion, n_samples=6, rng=0)
+        assert "3 of 4 can be replaced by this noise (film); " in dict(sample.provenance["notes"])["words that change"]
+
     def test_of_other_explainers(self):
         sample = explain_text(slight, TEXT, 1, method=Occlusion, noise=shout, n_samples=2, rng=0)
         np.testing.assert_allclose(sample.provenance["text"]["unscaled"], [-0.01, 0], atol=1e-12)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-__all__ = ["OTHER_INPUT", "OTHER_MODEL", "OTHER_NOISE", "OtherRunError", "finished_run", "unfinished_run"]
+__all__ = ["OTHER_MODEL", "OTHER_NOISE", "OtherRunError", "differing", "finished_run", "unfinished_run"]
 
-OTHER_INPUT = "another input"
-OTHER_MODEL = "another model: the clean input's attributions differ"
-OTHER_NOISE = "another noise, though of the same name: it makes other copies"
+OTHER_MODEL = "of another model: the clean input's attributions differ"
+OTHER_NOISE = "of another noise, though of the same name: it makes other copies"
 
 
 class OtherRunError(FileExistsError, ValueError):
@@ -18,7 +17,7 @@ class OtherRunError(FileExistsError, ValueError):
     Attributes
     ----------
     held : str
-        Of what it is, such as "another model: the clean input's attributions differ".
+        Of what it is, or with which setting: an end of "samples ...".
     """
 
     def __init__(self, message: str, held: str) -> None:
@@ -26,21 +25,23 @@ class OtherRunError(FileExistsError, ValueError):
         self.held = held
 
 
-def finished_run(folder: Path, how: str, held: str, in_short: str | None = None) -> OtherRunError:
-    """The refusal of a finished result; `how` is "of" or "with"."""
+def differing(name: str, kept: Any, asked: Any) -> str:
+    """What is held, by a setting in which it is not this call's."""
+    how = "of another input:" if name == "input_ids" else "with"
+    return f"{how} {name}={kept}, this call has {asked}"
+
+
+def finished_run(folder: Path, held: str) -> OtherRunError:
+    """The refusal of a finished result."""
     return OtherRunError(
-        f"`store` holds a finished result {how} {held}: metfa.load({str(folder)!r}) reads it; give another folder for "
+        f"`store` holds a finished result {held}: metfa.load({str(folder)!r}) reads it; give another folder for "
         "a new run",
-        in_short or (held if how == "of" else f"another call: {held}"),
+        held,
     )
 
 
-def unfinished_run(how: str, held: str, asked: Any = None) -> OtherRunError:
+def unfinished_run(held: str) -> OtherRunError:
     """The refusal of an interrupted run, which this call cannot go on with."""
-    if how == "of":
-        return OtherRunError(f"`store` holds an unfinished run of {held}; give another folder", held)
     return OtherRunError(
-        f"`store` holds an unfinished run with {held}, this call has {asked}: repeat the call as it was to resume, or "
-        "give another folder",
-        f"another call: {held}, this call has {asked}",
+        f"`store` holds an unfinished run {held}; repeat the call as it was to resume, or give another folder", held
     )

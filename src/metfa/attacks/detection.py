@@ -130,10 +130,10 @@ def detect(clean: AttributionSample, attacked: AttributionSample, *, confidence_
     LRP, 40 digits        0.632 (0.51 to 0.74)    0.567 (0.44 to 0.68)
     ====================  ======================  ======================
 
-    On the six photographs the sign is reversed: maps of attackers who know the defence agree with their smoothed form
-    better than clean ones do. On digits even the others were hardly noticed. The limits are for independent
-    images, and these are the same images clean and attacked. So measure both kinds of attackers, and never take a
-    missing sign for a proof.
+    On the six photographs the sign is reversed: maps of attackers who know the defence and draw on both maps agree with
+    their smoothed form better than clean ones do. On digits even the others were hardly noticed. The limits are for
+    independent images, and these are the same images clean and attacked. So measure both kinds of attackers, and never
+    take a missing sign for a proof.
 
     Parameters
     ----------

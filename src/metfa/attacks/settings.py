@@ -128,7 +128,7 @@ class AttackSettings:
             if self.epsilon > 1:
                 raise ValueError(
                     f"`epsilon` is in pixel values in [0, 1], got {self.epsilon}: for levels of 255 write "
-                    f"`{self.epsilon:g} / 255`"
+                    f"`{self.epsilon:g} / 255`, which is {self.epsilon / 255:.4f}"
                 )
         elif self.n_restarts > 1:
             raise ValueError(

@@ -98,11 +98,6 @@ def attack_picture(
     if to_class is None and target_map is None:
         raise ValueError(f"`--target-map` is needed: {', '.join(SHAPES)}, or a picture")
     check_settings(method, chosen)
-    if epsilon is not None and epsilon > 1:
-        raise ValueError(
-            f"`--epsilon` is in pixel values in [0, 1], got {epsilon:g}: for levels of 255 write --epsilon "
-            f"{epsilon / 255:.4f}"
-        )
     if step_size is None and epsilon and preset is None:
         step_size = epsilon / 4
     given = {"n_steps": steps, "epsilon": epsilon, "step_size": step_size, "n_restarts": restarts}

@@ -70,9 +70,9 @@ def begin_folder(folder: Path, call: dict[str, Any], *, overwrite: bool = False)
 
 
 def sampled_in(folder: Path, call: dict[str, Any], sample: Callable[[], Found], *, overwrite: bool = False) -> Found:
-    """What `sample` makes in the folder of this call, or finds there: it checks the model, and refuses another's.
+    """What `sample` makes in the folder of this call, or finds there; it says so if that is another run's.
 
-    With `overwrite` it is made anew where it is another's.
+    Then the folder is refused, or with `overwrite` removed and sampled anew.
     """
     begin_folder(folder, call, overwrite=overwrite)
     try:
@@ -80,7 +80,7 @@ def sampled_in(folder: Path, call: dict[str, Any], sample: Callable[[], Found], 
     except OtherRunError as error:
         if not overwrite:
             raise FileExistsError(
-                f"{folder} holds samples of {error.held}: give another `--out`, or --overwrite"
+                f"{folder} holds samples {error.held}; give another `--out`, or --overwrite"
             ) from error
     _remove(folder)
     begin_folder(folder, call)

@@ -231,9 +231,11 @@ class LIME:
                 self._surrogate(inputs[row : row + 1], labels, entry, rng)
                 for row, (labels, entry, rng) in enumerate(zip(segments, targets, generators, strict=True))
             ]
-        flat = [row for row, fit in enumerate(surrogates) if not fit.coefficients.any()]
-        same = [row for row in flat if self._hides_nothing(inputs[row : row + 1], segments[row])]
-        self._warn_of_noise(surrogates, len(flat) - len(same), len(same))
+        same = sum(
+            not fit.coefficients.any() and self._hides_nothing(inputs[row : row + 1], fit.labels)
+            for row, fit in enumerate(surrogates)
+        )
+        self._warn_of_noise(surrogates, same)
         return surrogates, scores
 
     def _hides_nothing(self, image: Any, labels: np.ndarray) -> bool:
@@ -260,8 +262,10 @@ class LIME:
         closeness = np.exp(-((distances / self.kernel_width) ** 2) / 2)
         return Surrogate(labels, *weighted_ridge(shown, np.concatenate(answers), closeness, self.regularization))
 
-    def _warn_of_noise(self, surrogates: list[Surrogate], n_flat: int, n_same: int) -> None:
+    def _warn_of_noise(self, surrogates: list[Surrogate], n_same: int) -> None:
+        """Warn of fits that say little; `n_same` are 0 because a hidden segment looks as before."""
         n, copies = len(surrogates), self.n_perturbations
+        n_flat = sum(not fit.coefficients.any() for fit in surrogates) - n_same
         if n_same:
             warn(
                 f"LIME's coefficients are all 0 for {rows_of_one_call(n_same, n)}: with `hide`={self.hide!r} a hidden "

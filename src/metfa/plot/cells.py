@@ -17,6 +17,7 @@ from metfa.results.decisions import Decision
 from metfa.results.promises import expected_number
 from metfa.results.sample import AttributionSample
 from metfa.results.scores import Scores
+from metfa.results.thresholds import flat_rows
 
 __all__ = ["Cells", "lines_below", "name_of_row", "rows_in_words"]
 
@@ -139,10 +140,7 @@ def _about(sample: AttributionSample, cells: Cells, decision: Decision) -> str:
 
 
 def _notes(sample: AttributionSample, decision: Decision, rest: np.ndarray) -> list[str]:
-    notes = []
-    flat = sum(why is not None for why in decision.nothing)
-    if flat:
-        notes.append(f"no {sample.noun} stands out in {counted(flat, 'row')}")
+    notes = [f"{said} in {counted(n, 'row')}" for said, n in flat_rows(decision.nothing, sample.noun)]
     if rest.size:
         counts = [(decision.kinds[mark], int((decision.marks[:, rest] == mark).sum())) for mark in (1, 0, -1)]
         decided = ", ".join(f"{count:,} cells {name}" for name, count in counts if count)

@@ -28,7 +28,7 @@ from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
 from metfa.results.scores import Scores
 from metfa.results.terms import Terms
-from metfa.results.thresholds import resolved, zone_of
+from metfa.results.thresholds import flat_rows, resolved, zone_of
 from metfa.text.reading import harmless_text
 
 __all__ = ["OF_ONE", "data_of_rows", "heading_of_table", "is_table", "samples_of_row", "table_content"]
@@ -167,9 +167,9 @@ def _cautions(
     if rows:
         share = f"{percent(flips_from, 0)} or more of the noisy copies"
         found.append(f"The noise changed the prediction in {share} of {rows:,} of {counted(len(warned), 'row')}")
-    flat = 0 if isinstance(decision, str) else sum(why is not None for why in decision.nothing)
-    if flat:
-        found.append(f"No {sample.noun} stands out in {flat:,} of {counted(len(warned), 'row')}")
+    nothing = () if isinstance(decision, str) else decision.nothing
+    for said, n in flat_rows(nothing, sample.noun):
+        found.append(f"{said[0].upper()}{said[1:]} in {n:,} of {counted(len(warned), 'row')}")
     return found
 
 

@@ -15,7 +15,7 @@ from metfa._base.content_ids import is_content_id
 from metfa._base.percents import counted, percent
 from metfa._base.provenance import printable
 from metfa._base.validation import check_number
-from metfa.results.thresholds import UNMOVED
+from metfa.results.thresholds import flat_in_words
 from metfa.stats.prominences import smallest_difference
 
 if TYPE_CHECKING:
@@ -55,7 +55,10 @@ FLIPS_FROM = 0.2  # a choice: one copy in five explains another decision than th
 def nothing_stands_out(nothing: Sequence[str | None], row: int, noun: str = "feature") -> list[str]:
     """The sentence for a row in which no feature stands out, from `Decision.nothing`; it belongs in titles too."""
     why = nothing[row] if nothing else None
-    return [] if why is None else [f"Nothing is decided: {why}" if why == UNMOVED else f"No {noun} stands out: {why}"]
+    if why is None:
+        return []
+    said = flat_in_words(why, noun)
+    return [f"{said[0].upper()}{said[1:]}"]
 
 
 def predicted(scores: np.ndarray | None) -> np.ndarray | None:

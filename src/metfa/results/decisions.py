@@ -11,7 +11,7 @@ from metfa._base.percents import counted
 from metfa.results.corrections import E_VALUES
 from metfa.results.families import histograms, least_counts, samples_needed, undecided_share
 from metfa.results.terms import Terms, check_fits
-from metfa.results.thresholds import UNMOVED, resolved, shared, sides
+from metfa.results.thresholds import flat_in_words, resolved, shared, sides
 from metfa.stats import sequential, sign_tests
 from metfa.stats.sequential import fewest_reaching
 from metfa.stats.validation import as_level
@@ -94,8 +94,7 @@ class Decision:
     def question(self, noun: str) -> str:
         """The question that was asked about each feature, and its level; `noun` is the word for a feature."""
         if None not in self.nothing:
-            why = self.nothing[0]
-            return f"nothing is decided: {why}" if why == UNMOVED else f"no {noun} stands out: {why}"
+            return flat_in_words(self.nothing[0], noun)
         batch, size = len(self.marks), counted(self.marks[0].size, noun)
         each = f"over the {size} of each input" if self.terms.correction is not None else f"{size} of each input"
         level = f"{self.terms.level}; {size if batch == 1 else each}"

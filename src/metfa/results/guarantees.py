@@ -15,7 +15,7 @@ from metfa.results.decisions import TooFewSamplesError, kinds_at, tested
 from metfa.results.regions import Regions
 from metfa.results.rules import saw_tested
 from metfa.results.terms import Terms
-from metfa.results.thresholds import shared
+from metfa.results.thresholds import flat_in_words, shared
 from metfa.stats.closed_bounds import DEPENDENCE, TrueDiscoveries
 from metfa.stats.sequential import fewest_reaching
 from metfa.stats.sign_null import upper_tail_table
@@ -117,7 +117,7 @@ class Guarantee:
         at, size, why = self.thresholds[row], int(self.size[row]), self.nothing[row]
         where = f"input {row} of {len(self.size)}: " if len(self.size) > 1 else ""
         if why is not None:
-            return f"{where}no {self.noun} stands out: {why}. Nothing is guaranteed"
+            return f"{where}{flat_in_words(why, self.noun)}. Nothing is guaranteed"
         kinds = kinds_at(at, self.sides, self.effects_at or 0.0)
         parts = [
             f"at least {int(count[row]):,}{f' ({percent(count[row] / size, 1)})' if size else ''} {kinds[mark]}"

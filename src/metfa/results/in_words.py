@@ -9,7 +9,7 @@ import numpy as np
 from metfa._base.percents import counted, percent
 from metfa._base.provenance import printable
 from metfa.results.decisions import samples_for_interval
-from metfa.results.thresholds import UNMOVED
+from metfa.results.thresholds import flat_in_words
 
 if TYPE_CHECKING:
     from metfa.results.decisions import Decision
@@ -46,7 +46,7 @@ def regions_in_words(
         raise ValueError("`sample` must hold regions: write `sample.over(...)`")
     why = decision.nothing[row]
     if why is not None:
-        return f"nothing is decided: {why}" if why == UNMOVED else f"no {noun} stands out: {why}"
+        return flat_in_words(why, noun)
     marks, members = decision.marks[row], sample.regions.members(row)
     n_features = np.prod(sample.regions.feature_shape)
     few = sample.n_samples < samples_for_interval(LEVEL)  # a rule with a large alpha may stop so early

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,9 @@ from metfa.stats.counts import count_sides
 from metfa.stats.prominences import smallest_difference
 from metfa.stats.validation import as_rows
 
-__all__ = ["UNMOVED", "half", "number_of", "resolved", "ruled", "shared", "sides", "zone_of"]
+__all__ = [
+    "UNMOVED", "flat_in_words", "flat_rows", "half", "number_of", "resolved", "ruled", "shared", "sides", "zone_of",
+]  # fmt: skip
 
 EQUAL = tuple(f"{cut} are equal" for cut in CUT.values())
 NONE_FOUND = "the rule found no threshold"
@@ -29,6 +31,18 @@ UNMOVED = "all samples are the same"
 def half(values: np.ndarray) -> float:  # noqa: ARG001
     """The rule for masks in [0, 1] that are all 0: nothing is above it, and no warning says so."""
     return 0.5
+
+
+def flat_in_words(why: str, noun: str) -> str:
+    """Why nothing is decided, after a colon: no feature stands out of the others, or nothing has moved at all."""
+    return f"nothing is decided: {why}" if why == UNMOVED else f"no {noun} stands out: {why}"
+
+
+def flat_rows(nothing: Sequence[str | None], noun: str) -> list[tuple[str, int]]:
+    """The same of several inputs, shortly: what is so, and in how many of them."""
+    still = sum(why == UNMOVED for why in nothing)
+    flat = sum(why is not None for why in nothing) - still
+    return [(said, n) for said, n in ((f"no {noun} stands out", flat), (UNMOVED, still)) if n]
 
 
 def resolved(values: np.ndarray, terms: Terms, unmoved: np.ndarray) -> tuple[np.ndarray, tuple[str | None, ...]]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from metfa._base.earlier_words import layout_of
-from metfa._base.other_run import OTHER_INPUT, OTHER_MODEL, OTHER_NOISE, finished_run, unfinished_run
+from metfa._base.other_run import OTHER_MODEL, OTHER_NOISE, differing, finished_run, unfinished_run
 from metfa._base.owner import LOCK, Owner
 from metfa._base.provenance import describe
 from metfa._base.store_folder import check_free, check_store
@@ -122,7 +122,7 @@ class StoreSink:
         self.laid_out, self._asked["explainer"] = layout_of(kept, request.explainer)
         for name, asked in self._asked.items():
             if kept.get(name) != asked and (self._seed_given or name != "rng"):
-                raise unfinished_run("with", f"{name}={kept.get(name)}", asked)
+                raise unfinished_run(differing(name, kept.get(name), asked))
         self._asked["rng"] = kept["rng"]
 
     def open(
@@ -153,15 +153,15 @@ class StoreSink:
         run = read_json(self.folder / RUN)
         for name, asked in (("target", describe(targets)), ("parts", sizes_of(self._layout))):
             if run.get(name) != asked:
-                raise unfinished_run("with", f"{name}={run.get(name)}", asked)
+                raise unfinished_run(differing(name, run.get(name), asked))
         if same_copies(run.get("first_copy"), self.first_copy) is False:
-            raise unfinished_run("of", OTHER_NOISE)
+            raise unfinished_run(OTHER_NOISE)
         if "kept" in run:  # interrupted while files were cut to the samples taken
             self._resize(self._shape[0])
             self._forget_after(run["kept"])
         array_offset(self.folder / "values.npy", self._dtype, self._shape)
         if not same_maps(map_array(self.folder / "vanilla.npy", vanilla.dtype, vanilla.shape), vanilla, self._layout):
-            raise unfinished_run("of", OTHER_MODEL)
+            raise unfinished_run(OTHER_MODEL)
         self._done.forget(self._done.damaged(range(self._n_jobs), *self._written(self._shape[0])))
         self.n_done = self._done.number
 
@@ -228,12 +228,11 @@ class StoreSink:
             kept["n_samples"] = asked["n_samples"]  # the rule says the largest number
         for name, value in asked.items():
             if kept[name] != value:
-                held = f"{name}={kept[name]}, this call has {value}"
-                raise finished_run(self.folder, "with", held, OTHER_INPUT if name == "input_ids" else None)
+                raise finished_run(self.folder, differing(name, kept[name], value))
         if found.vanilla.dtype != vanilla.dtype or not same_maps(found.vanilla, vanilla, self._layout):
-            raise finished_run(self.folder, "of", OTHER_MODEL)
+            raise finished_run(self.folder, OTHER_MODEL)
         if same_copies(made.get("first_copy"), self.first_copy) is False:
-            raise finished_run(self.folder, "of", OTHER_NOISE)
+            raise finished_run(self.folder, OTHER_NOISE)
         with suppress(OSError):  # the call that made it may have been killed in its last step, or may be in it
             if any((self.folder / name).exists() for name in (RUN, DONE, LOCK)):
                 with Owner(self.folder, "store"):

@@ -27,7 +27,7 @@ def save_region(region: np.ndarray, folder: Path) -> None:
     """
     if (folder / SAMPLE).exists():
         if not (folder / CONTEXT).exists() or not np.array_equal(read_region(folder), region):
-            raise OtherRunError(f"{folder} holds samples of another object; give a new folder", "another object")
+            raise OtherRunError(f"{folder} holds samples of another object; give a new folder", "of another object")
         return
     folder.mkdir(parents=True, exist_ok=True)
     described = write_array(folder / REGION, region)

@@ -71,11 +71,12 @@ class Prediction:
         if hasattr(model, "predict_proba"):
             return cls(model.predict_proba, "probability", _labels(model))
         if len(getattr(model, "classes_", ())):  # catboost's regressors have none
-            scored = hasattr(model, "decision_function")
-            instead = "decision_function(rows)" if scored else "predict(rows) == label"
+            scores = "model.decision_function(rows)"
+            if not hasattr(model, "decision_function"):
+                scores = "(model.predict(rows) == model.classes_[0]).astype(float)"
             raise TypeError(
                 f"`model` must give probabilities, and {type(model).__name__} has no `predict_proba`: give a function "
-                f"of {'its scores' if scored else 'numbers'}, such as `lambda rows: model.{instead}`"
+                f"of its scores, such as `lambda rows: {scores}`"
             )
         if hasattr(model, "predict"):
             return cls(model.predict, "prediction")
