@@ -93,8 +93,9 @@ class Decision:
 
     def question(self, noun: str) -> str:
         """The question that was asked about each feature, and its level; `noun` is the word for a feature."""
-        if None not in self.nothing:
-            return flat_in_words(self.nothing[0], noun)
+        reasons = [why for why in self.nothing if why is not None]
+        if len(reasons) == len(self.nothing):
+            return flat_in_words(reasons[0], noun)
         batch, size = len(self.marks), counted(self.marks[0].size, noun)
         each = f"over the {size} of each input" if self.terms.correction is not None else f"{size} of each input"
         level = f"{self.terms.level}; {size if batch == 1 else each}"
